@@ -1,0 +1,45 @@
+# Every target sets up what it needs; `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+# Where a machine has no Java, the extra `java` brings one.
+EXTRAS := dev,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
+NAME ?= local
+
+.PHONY: help setup test lint format demo bench clean
+
+help: ## List the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.ready ## Create .venv with the pinned dependencies
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Muntin needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@touch $@
+
+test: setup ## Run the whole test suite
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: setup ## Check style, types and layering
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: setup ## Run a handful of shared window queries and show their plan and results
+	$(BIN)/muntin demo
+
+bench: setup ## Run one benchmark: make bench NAME=local
+	$(BIN)/muntin bench $(NAME)
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
