@@ -1,0 +1,47 @@
+"""Hundreds of sliding-window aggregate queries over one stream, in one shared pass."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muntin.api import aggregate
+    from muntin.errors import MuntinError, QueryError
+    from muntin.queries import Query, query
+    from muntin.results import Results
+    from muntin.windows import Window
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "MuntinError",
+    "Query",
+    "QueryError",
+    "Results",
+    "Window",
+    "__version__",
+    "aggregate",
+    "query",
+]
+
+# Imported when first used: a program that only asks for the version, or one window, does not
+# wait for Arrow and the SQL parser.
+_HOMES = {
+    "MuntinError": "muntin.errors",
+    "Query": "muntin.queries",
+    "QueryError": "muntin.errors",
+    "Results": "muntin.results",
+    "Window": "muntin.windows",
+    "aggregate": "muntin.api",
+    "query": "muntin.queries",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'muntin' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,141 @@
+"""What users call: ``aggregate`` for bounded data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
+from muntin.frames import Input, is_frame, read_frame
+from muntin.plan import SharedPlan, build_plan
+from muntin.queries import QueriesLike, Query
+from muntin.queries import queries as read_queries
+from muntin.results import Results
+
+
+def aggregate(
+    data: Any,
+    queries: QueriesLike,
+    time: str,
+    *,
+    name: str | None = None,
+    emit_empty: bool = False,
+    on_error: Literal["null", "fail"] = "null",
+    on_bad_row: Literal["skip", "fail"] = "skip",
+) -> Results:
+    """Answer many sliding-window queries over bounded data in one shared pass.
+
+    Every window that holds a row gives a result row per group: ``window_start``,
+    ``window_end``, the group columns, then the aggregates. A window that ends at ``t`` covers
+    ``[t - range, t)``. The order of the input rows does not matter.
+
+    Args:
+        data: A pyarrow Table or RecordBatch, an iterable of RecordBatches, a pandas or polars
+            frame, or a mapping from names in FROM to such frames.
+        queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
+        time: The column of event times: timestamps, dates or integers.
+        name: What FROM must call the data; any name will do if not given.
+        emit_empty: Fill the gaps between the windows of ungrouped queries.
+        on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and
+            is counted in ``Results.errors``, or it fails the call.
+        on_bad_row: What a row without a time does: it is left out and counted in
+            ``Results.bad_rows``, or it fails the call.
+
+    Returns:
+        Results by query name, in the kind of frame the data came in.
+
+    >>> trades = pa.table({"ts": [1, 2, 5, 8], "price": [10.0, 20.0, 30.0, 40.0]})
+    >>> results = aggregate(
+    ...     trades, "SELECT sum(price) AS total FROM trades [RANGE 5 SLIDE 5]", time="ts")
+    >>> results["q1"].to_pydict()
+    {'window_start': [0, 5], 'window_end': [5, 10], 'total': [30.0, 70.0]}
+    """
+    _check_choice("on_error", on_error, ("null", "fail"))
+    _check_choice("on_bad_row", on_bad_row, ("skip", "fail"))
+    asked = read_queries(queries)
+    if emit_empty:
+        asked = tuple(q if q.group_by else replace(q, emit_empty=True) for q in asked)
+    inputs = _route(data, asked, name)
+    plans: dict[str, SharedPlan] = {}
+    tables: dict[str, pa.Table] = {}
+    rows, bad_rows, errors = 0, 0, Counter[str]()
+    for source, (frame, members) in inputs.items():
+        plan = plans[source] = build_plan(members, frame.schema, time)
+        engine = _run(plan, frame)
+        if on_bad_row == "fail" and engine.statistics.bad_rows:
+            raise _bad_rows(engine.statistics.bad_rows, plan)
+        tables.update(engine.close())
+        rows += engine.statistics.rows
+        bad_rows += engine.statistics.bad_rows
+        errors += engine.statistics.errors
+    if on_error == "fail" and errors:
+        raise _failed(errors)
+    restore = next(iter(inputs.values()))[0].restore
+    plan_or_plans = next(iter(plans.values())) if len(plans) == 1 else plans
+    ordered = {query.name: tables[query.name] for query in asked}
+    return Results(ordered, restore, plan_or_plans, rows=rows, bad_rows=bad_rows, errors=errors)
+
+
+def _run(plan: SharedPlan, data: Input) -> Any:
+    # The engine brings numba, which takes longer to import than everything else together.
+    from muntin.engine import LocalEngine, in_time_order  # noqa: PLC0415
+
+    engine = LocalEngine(plan)
+    if plan.ordered:
+        engine.feed(in_time_order(data.table(), plan.timeline.column))
+    else:
+        columns = plan.columns()
+        for batch in data.batches:
+            engine.feed(batch.select(columns))
+    return engine
+
+
+def _route(
+    data: Any, queries: Sequence[Query], name: str | None
+) -> dict[str, tuple[Input, list[Query]]]:
+    """Which queries run over which input."""
+    if not queries:
+        raise QueryError([Problem("there are no queries", "give at least one SELECT")])
+    if isinstance(data, Mapping) and not is_frame(data):
+        frames = {key.lower(): read_frame(frame) for key, frame in data.items()}
+        known = list(data)
+    else:
+        frames = {(name or "").lower(): read_frame(data)}
+        known = [name] if name else []
+    routed: dict[str, tuple[Input, list[Query]]] = {}
+    problems = []
+    for query in queries:
+        source = query.source.lower() if known else ""
+        if source not in frames:
+            hint = did_you_mean(query.source, known)
+            problems.append(Problem(f"there is no input {query.source!r}", hint, query.name))
+        else:
+            routed.setdefault(source, (frames[source], []))[1].append(query)
+    if problems:
+        raise QueryError(problems)
+    return routed
+
+
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise DataError(f"{option} is {value!r}", hint=f"use one of {', '.join(choices)}")
+
+
+def _bad_rows(count: int, plan: SharedPlan) -> DataError:
+    return DataError(
+        f"{count:,} rows have no time in {plan.timeline.column!r}",
+        hint='filter them out before, or count and skip them with on_bad_row="skip"',
+    )
+
+
+def _failed(errors: Counter[str]) -> MuntinError:
+    name, count = errors.most_common(1)[0]
+    return DataError(
+        f"{sum(errors.values()):,} values failed (overflow, division by zero or a bad cast), "
+        f"{count:,} of them in query {name}",
+        hint='guard the expression, or take NULL for such values with on_error="null"',
+    )

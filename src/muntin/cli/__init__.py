@@ -1,0 +1,1 @@
+"""The command line: the only importer of the argument parser."""

@@ -1,0 +1,176 @@
+"""Compiled loops of the local engine: cells from slices and groups, windows from slices."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Slots = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+# Fibonacci hashing: the golden ratio in 64 bits spreads consecutive keys over the table.
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True)
+def number_keys(
+    keys: Ints, begin: int, ids: Ints, slots: Slots, uniques: Ints, count: int, shift: np.uint64
+) -> tuple[int, int]:
+    """Number keys from ``begin`` on by an open-addressing hash table, until it is full.
+
+    ``slots`` holds the numbers given so far, or -1, at the place where the hash of their key
+    leads. Returns the first row that is not done and how many numbers are given. The caller
+    makes more room and goes on: arrays that are replaced inside a compiled loop cost five times
+    as much a row.
+    """
+    mask = np.uint64(slots.size - 1)
+    last_key, last_id = np.int64(-1), np.int64(-1)
+    for i in range(begin, keys.size):
+        key = keys[i]
+        if key != last_key:
+            last_key = key
+            if key < 0:
+                last_id = np.int64(-1)
+            else:
+                slot = (np.uint64(key) * _GOLDEN) >> shift
+                at = slots[slot]
+                while at >= 0 and uniques[at] != key:
+                    slot = (slot + np.uint64(1)) & mask
+                    at = slots[slot]
+                if at < 0:
+                    if count == uniques.size:
+                        return i, count
+                    uniques[count] = key
+                    slots[slot] = count
+                    at = count
+                    count += 1
+                last_id = np.int64(at)
+        ids[i] = last_id
+    return keys.size, count
+
+
+@njit(cache=True)
+def place_keys(slots: Slots, uniques: Ints, count: int, shift: np.uint64) -> None:
+    """Put numbered keys into an empty hash table."""
+    mask = np.uint64(slots.size - 1)
+    for number in range(count):
+        slot = (np.uint64(uniques[number]) * _GOLDEN) >> shift
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = number
+
+
+@njit(cache=True)
+def pair_keys(left: Ints, right: Ints, right_count: int, where: Bools) -> Ints:
+    """A key for each pair of numbers, -1 where ``where`` (if not empty) or the left is out."""
+    keys = np.empty(left.size, np.int64)
+    for i in range(left.size):
+        out = left[i] < 0 or (where.size > 0 and not where[i])
+        keys[i] = -1 if out else left[i] * right_count + right[i]
+    return keys
+
+
+@njit(cache=True)
+def number_pairs(
+    left: Ints, right: Ints, left_count: int, right_count: int, where: Bools
+) -> tuple[Ints, Ints]:
+    """Number the keys of pairs by a look-up table: the ids of all rows, and the keys in order."""
+    ids = np.empty(left.size, np.int64)
+    table = np.full(left_count * right_count, -1, np.int64)
+    uniques = np.empty(min(table.size, left.size), np.int64)
+    count = 0
+    for i in range(left.size):
+        if left[i] < 0 or (where.size > 0 and not where[i]):
+            ids[i] = -1
+            continue
+        key = left[i] * right_count + right[i]
+        if table[key] < 0:
+            table[key] = count
+            uniques[count] = key
+            count += 1
+        ids[i] = table[key]
+    return ids, uniques[:count].copy()
+
+
+@njit(cache=True)
+def pack_short(offsets: Offsets, data: npt.NDArray[np.uint8], valid: Bools) -> Ints:
+    """Each string as an integer of its bytes and length; empty if one is longer than 7 bytes.
+
+    NULL (where ``valid``, if not empty, is false) has a key that no string has.
+    """
+    keys = np.empty(offsets.size - 1, np.int64)
+    for i in range(keys.size):
+        if valid.size > 0 and not valid[i]:
+            keys[i] = np.int64(8) << 56
+            continue
+        begin, end = np.int64(offsets[i]), np.int64(offsets[i + 1])
+        if end - begin > 7:
+            return np.empty(0, np.int64)
+        key = end - begin
+        for at in range(begin, end):
+            key = (key << 8) | np.int64(data[at])
+        keys[i] = key << (8 * (7 - (end - begin)))
+    return keys
+
+
+@njit(cache=True)
+def count_windows(
+    groups: Ints, starts: Ints, range_: int, slide: int, phase: int
+) -> tuple[int, int, int]:
+    """How many (window, group) pairs hold a slice; with the lowest and highest window index.
+
+    ``groups`` and ``starts`` list the slices that hold rows, sorted by group, then start.
+    """
+    total = 0
+    lowest, highest = np.int64(2**62), np.int64(-(2**62))
+    following = np.int64(-(2**62))
+    for i in range(starts.size):
+        if i > 0 and groups[i] != groups[i - 1]:
+            following = np.int64(-(2**62))
+        first = max((starts[i] - phase) // slide + 1, following)
+        last = (starts[i] + range_ - phase) // slide
+        if last >= first:
+            total += last - first + 1
+            following = last + 1
+            lowest, highest = min(lowest, first), max(highest, last)
+    return int(total), int(lowest), int(highest)
+
+
+@njit(cache=True)
+def list_windows(
+    groups: Ints, starts: Ints, range_: int, slide: int, phase: int, total: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Every (window, group) pair that holds a slice, with the run of slices it covers.
+
+    Window ``k`` covers ``[phase + k * slide - range, phase + k * slide)``. Returns the window
+    indices, the groups, and for each the first slice and one past the last; in order of group,
+    then window, so that both ends move forward within a group.
+    """
+    windows = np.empty(total, np.int64)
+    owners = np.empty(total, np.int64)
+    lows = np.empty(total, np.int64)
+    highs = np.empty(total, np.int64)
+    at = 0
+    low = high = 0
+    following = np.int64(-(2**62))
+    for i in range(starts.size):
+        if i > 0 and groups[i] != groups[i - 1]:
+            following = np.int64(-(2**62))
+            low = high = i
+        first = max((starts[i] - phase) // slide + 1, following)
+        last = (starts[i] + range_ - phase) // slide
+        for k in range(first, last + 1):
+            end = phase + k * slide
+            while starts[low] < end - range_:
+                low += 1
+            while high < starts.size and groups[high] == groups[i] and starts[high] < end:
+                high += 1
+            windows[at], owners[at] = k, groups[i]
+            lows[at], highs[at] = low, high
+            at += 1
+        if last >= first:
+            following = last + 1
+    return windows, owners, lows, highs

@@ -1,0 +1,223 @@
+"""What each aggregate means, as a plain Python function of a window's rows.
+
+A row is ``(tick, argument, ...)``. Exact arithmetic (``math.fsum``, ``Fraction``) stands where
+the engine uses its own accumulators.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.aggregates import Aggregate, ResolvedAggregate
+
+Rows = list[tuple[Any, ...]]
+FUNCTIONS: dict[str, Callable[[Rows, pa.DataType], Any]] = {}
+
+
+def compute(aggregate: ResolvedAggregate, rows: Rows) -> Any:
+    """The answer of an aggregate over rows, each ``(tick, argument, ...)``."""
+    if aggregate.name not in FUNCTIONS:
+        return _fold(aggregate.algebra, rows)
+    if aggregate.parts[0].kind in ("first_valid", "last_valid"):
+        rows = [row for row in rows if row[1] is not None]
+    return FUNCTIONS[aggregate.name](rows, aggregate.type)
+
+
+def _fold(algebra: Aggregate, rows: Rows) -> Any:
+    """A user's own aggregate, straight from its definition, in the order of the rows."""
+    values = [row[1] if len(row) == 2 else row[1:] for row in rows]
+    if algebra.timed:
+        return algebra.of((value, row[0]) for value, row in zip(values, rows, strict=True))
+    return algebra.of(values)
+
+
+def _aggregate(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        FUNCTIONS[name] = function
+        return function
+
+    return register
+
+
+def _given(rows: Rows, argument: int = 1) -> list[Any]:
+    return [row[argument] for row in rows if row[argument] is not None]
+
+
+def _order(value: Any) -> Any:
+    """A sort key: NULL first, NaN after every number, -0.0 before 0.0."""
+    if value is None:
+        return (0,)
+    if isinstance(value, float):
+        return (1, math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1, value))
+    return (1, value)
+
+
+def _fsum(values: Iterable[float]) -> float:
+    values = list(values)
+    specials = {value for value in values if math.isinf(value)}
+    if any(math.isnan(value) for value in values) or len(specials) == 2:
+        return math.nan
+    if specials:
+        return specials.pop()
+    return _float(sum(map(Fraction, values)))
+
+
+def _float(exact: Fraction | int) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+@_aggregate("count")
+def _count(rows: Rows, _type: pa.DataType) -> int:
+    return sum(all(value is not None for value in row[1:]) for row in rows)
+
+
+@_aggregate("count_if")
+def _count_if(rows: Rows, _type: pa.DataType) -> int:
+    return sum(row[1] is True for row in rows)
+
+
+@_aggregate("sum")
+def _sum(rows: Rows, type_: pa.DataType) -> Any:
+    values = _given(rows)
+    if not values:
+        return None
+    if pa.types.is_floating(type_):
+        return _fsum(values)
+    if pa.types.is_decimal(type_):
+        with localcontext(prec=80):
+            total = sum(values, Decimal(0))
+        return total if abs(total) < Decimal(10) ** (type_.precision - type_.scale) else None
+    total = sum(values)
+    return total if -(2**63) <= total < 2**63 else None
+
+
+@_aggregate("avg")
+def _avg(rows: Rows, type_: pa.DataType) -> Any:
+    values = _given(rows)
+    if not values:
+        return None
+    if pa.types.is_decimal(type_):
+        with localcontext(prec=80):
+            mean = sum(values, Decimal(0)) / len(values)
+            return mean.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP)
+    if isinstance(values[0], int):
+        return _float(sum(values)) / len(values)
+    return _fsum(values) / len(values)
+
+
+@_aggregate("min")
+def _min(rows: Rows, _type: pa.DataType) -> Any:
+    return min(_given(rows), key=_order, default=None)
+
+
+@_aggregate("max")
+def _max(rows: Rows, _type: pa.DataType) -> Any:
+    return max(_given(rows), key=_order, default=None)
+
+
+@_aggregate("value_range")
+def _value_range(rows: Rows, type_: pa.DataType) -> Any:
+    if not _given(rows):
+        return None
+    spread = _max(rows, type_) - _min(rows, type_)
+    if pa.types.is_integer(type_) and not -(2**63) <= spread < 2**63:
+        return None
+    return spread
+
+
+@_aggregate("bool_and")
+def _bool_and(rows: Rows, _type: pa.DataType) -> Any:
+    return all(_given(rows)) if _given(rows) else None
+
+
+@_aggregate("bool_or")
+def _bool_or(rows: Rows, _type: pa.DataType) -> Any:
+    return any(_given(rows)) if _given(rows) else None
+
+
+@_aggregate("first")
+def _first(rows: Rows, _type: pa.DataType) -> Any:
+    return min(rows, key=lambda row: (row[0], _order(row[1])))[1] if rows else None
+
+
+@_aggregate("last")
+def _last(rows: Rows, _type: pa.DataType) -> Any:
+    return max(rows, key=lambda row: (row[0], _order(row[1])))[1] if rows else None
+
+
+@_aggregate("min_by")
+def _min_by(rows: Rows, _type: pa.DataType) -> Any:
+    ordered = [row for row in rows if row[2] is not None]
+    return min(ordered, key=lambda row: (_order(row[2]), _order(row[1])))[1] if ordered else None
+
+
+@_aggregate("max_by")
+def _max_by(rows: Rows, _type: pa.DataType) -> Any:
+    ordered = [row for row in rows if row[2] is not None]
+    return max(ordered, key=lambda row: (_order(row[2]), _order(row[1])))[1] if ordered else None
+
+
+def _spread(rows: Rows, correction: int) -> float | None:
+    """The exact (n Σx² − (Σx)²) / (n (n − correction)), rounded once."""
+    values = _given(rows)
+    n = len(values)
+    if n <= correction:
+        return None
+    if not all(math.isfinite(value) for value in values):
+        return math.nan
+    exact = [Fraction(value) for value in values]
+    numerator = n * sum(x * x for x in exact) - sum(exact) ** 2
+    return _float(Fraction(numerator) / (n * (n - correction)))
+
+
+@_aggregate("var_pop")
+def _var_pop(rows: Rows, _type: pa.DataType) -> float | None:
+    return _spread(rows, 0)
+
+
+@_aggregate("var_samp")
+def _var_samp(rows: Rows, _type: pa.DataType) -> float | None:
+    return _spread(rows, 1)
+
+
+@_aggregate("stddev_pop")
+def _stddev_pop(rows: Rows, _type: pa.DataType) -> float | None:
+    variance = _spread(rows, 0)
+    return None if variance is None else math.sqrt(variance)
+
+
+@_aggregate("stddev_samp")
+def _stddev_samp(rows: Rows, _type: pa.DataType) -> float | None:
+    variance = _spread(rows, 1)
+    return None if variance is None else math.sqrt(variance)
+
+
+@_aggregate("product")
+def _product(rows: Rows, _type: pa.DataType) -> float | None:
+    values = _given(rows)
+    if not values:
+        return None
+    if not all(math.isfinite(value) for value in values):
+        return float(math.prod(values))
+    return _float(math.prod(map(Fraction, values)))
+
+
+@_aggregate("geo_mean")
+def _geo_mean(rows: Rows, _type: pa.DataType) -> float | None:
+    values = _given(rows)
+    if not values:
+        return None
+    if any(math.isnan(value) or value < 0 for value in values):
+        return math.nan
+    if 0 in values:
+        return math.nan if math.inf in values else 0.0
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))

@@ -1,0 +1,142 @@
+"""The kinds of frames users hand over: how each becomes Arrow, and results become it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.errors import DataError
+
+
+@dataclass(frozen=True)
+class Input:
+    """User data as Arrow tables of one schema, and the way back for results."""
+
+    schema: pa.Schema
+    batches: Iterable[pa.Table]
+    restore: Callable[[pa.Table], Any]
+
+    def table(self) -> pa.Table:
+        """All batches as one table."""
+        return pa.concat_tables([self.schema.empty_table(), *self.batches])
+
+
+def read_frame(data: Any) -> Input:
+    """Read a pyarrow, pandas or polars frame, or an iterable of record batches.
+
+    >>> read_frame({"a": [1]})
+    Traceback (most recent call last):
+    muntin.errors.DataError: cannot read a dict as data
+    Hint: give a pyarrow Table, an iterable of RecordBatches, a pandas or a polars frame
+    """
+    reader = _READERS.get(_kind(data))
+    if reader is not None:
+        return _checked(reader(data))
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
+        return _checked(_read_batches(data))
+    raise DataError(
+        f"cannot read a {type(data).__name__} as data",
+        hint="give a pyarrow Table, an iterable of RecordBatches, a pandas or a polars frame",
+    )
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data is one frame of a known kind."""
+    return _kind(data) in _READERS
+
+
+def _kind(data: Any) -> str:
+    """The library and class of a frame, found without importing libraries that are not in use."""
+    for cls in type(data).__mro__:
+        kind = f"{cls.__module__.split('.')[0]}.{cls.__name__}"
+        if kind in _READERS:
+            return kind
+    return ""
+
+
+def _checked(data: Input) -> Input:
+    names = [name.lower() for name in data.schema.names]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if len(set(data.schema.names)) < len(names):
+        raise DataError(
+            f"columns {', '.join(repeated)} appear more than once", hint="rename one of each"
+        )
+    return data
+
+
+def _same(table: pa.Table) -> pa.Table:
+    return table
+
+
+def _read_table(data: Any) -> Input:
+    return Input(data.schema, [data], _same)
+
+
+def _read_record_batch(data: Any) -> Input:
+    return Input(data.schema, [pa.Table.from_batches([data])], _same)
+
+
+def _read_reader(data: Any) -> Input:
+    return Input(data.schema, (pa.Table.from_batches([batch]) for batch in data), _same)
+
+
+def _read_batches(data: Iterable[Any]) -> Input:
+    batches = iter(data)
+    first = next(batches, None)
+    if not isinstance(first, pa.RecordBatch | pa.Table):
+        found = "nothing" if first is None else f"a {type(first).__name__}"
+        raise DataError(
+            f"expected an iterable of RecordBatches, found {found}",
+            hint="pa.table(...) makes a Table of lists; an empty one has a schema all the same",
+        )
+
+    def tables() -> Iterator[pa.Table]:
+        yield _as_table(first, first.schema)
+        for batch in batches:
+            yield _as_table(batch, first.schema)
+
+    return Input(first.schema, tables(), _same)
+
+
+def _as_table(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
+    if batch.schema != schema:
+        raise DataError(
+            f"a batch has the schema {batch.schema.to_string()}",
+            hint=f"all batches need that of the first, {schema.to_string()}",
+        )
+    return pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+
+
+def _read_pandas(data: Any) -> Input:
+    try:
+        # A named index is a column to its user; an unnamed one is only a row number.
+        table = pa.Table.from_pandas(data, preserve_index=data.index.name is not None)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(
+            f"a column of the pandas frame has no single type: {error}",
+            hint="convert it with DataFrame.astype",
+        ) from error
+    table = table.replace_schema_metadata(None)
+    return Input(table.schema, [table], lambda result: result.to_pandas())
+
+
+def _read_polars(data: Any) -> Input:
+    import polars as pl  # noqa: PLC0415 - only for users of polars
+
+    if isinstance(data, pl.LazyFrame):
+        data = data.collect()
+    table = data.to_arrow()
+    return Input(table.schema, [table], lambda result: pl.DataFrame(pl.from_arrow(result)))
+
+
+_READERS: dict[str, Callable[[Any], Input]] = {
+    "pyarrow.Table": _read_table,
+    "pyarrow.RecordBatch": _read_record_batch,
+    "pyarrow.RecordBatchReader": _read_reader,
+    "pandas.DataFrame": _read_pandas,
+    "polars.DataFrame": _read_polars,
+    "polars.LazyFrame": _read_polars,
+}

@@ -1,0 +1,30 @@
+"""Queries bound to a schema, what they share, and how that is shown."""
+
+from muntin.plan.build import build_plan
+from muntin.plan.nodes import (
+    Accumulator,
+    Final,
+    Lowering,
+    OutputColumn,
+    Partials,
+    SharedPlan,
+    Slicing,
+)
+from muntin.plan.render import Item, render
+from muntin.plan.text import render_text
+from muntin.plan.timeline import Timeline
+
+__all__ = [
+    "Accumulator",
+    "Final",
+    "Item",
+    "Lowering",
+    "OutputColumn",
+    "Partials",
+    "SharedPlan",
+    "Slicing",
+    "Timeline",
+    "build_plan",
+    "render",
+    "render_text",
+]

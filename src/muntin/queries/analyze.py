@@ -1,0 +1,214 @@
+"""From the syntax tree of a SELECT to the query it means."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from muntin.queries.aggregate_calls import aggregate_calls
+from muntin.queries.clauses import WindowClause
+from muntin.queries.depth import balance
+from muntin.queries.groups import Item, Resolver, clashes, name_groups, read_groups
+from muntin.queries.normalize import normalize, plain_text
+from muntin.queries.query import BOUNDS, Output, Query, column, is_column
+from muntin.queries.report import Report
+from muntin.queries.source import position, shown
+from muntin.queries.spellings import is_window_call, read_window_call, to_window
+from muntin.queries.validate import (
+    check_expression,
+    check_group,
+    check_row_expression,
+    check_select,
+    check_table,
+)
+
+_WINDOW_HINT = (
+    "write FROM stream [RANGE '12 minutes' SLIDE '5 minutes'], HOP or TUMBLE in FROM,"
+    " or GROUP BY window(ts, '12 minutes', '5 minutes')"
+)
+
+
+def analyze(node: exp.Expr, name: str, report: Report) -> Query | None:
+    """The query that a SELECT means, or None after all its problems are reported."""
+    select = check_select(balance(node), report)
+    table = check_table(select, report) if select is not None else None
+    if select is None or table is None:
+        return None
+    return _Analysis(select, table, name, report).query()
+
+
+class _Analysis:
+    """The state of one analysis, from FROM to HAVING."""
+
+    def __init__(self, select: exp.Select, table: exp.Table, name: str, report: Report) -> None:
+        self.select = select
+        self.table = table
+        self.name = name
+        self.report = report
+        self.source = ".".join(part.name for part in table.parts)
+        self.alias: str | None = table.alias or None
+
+    def query(self) -> Query | None:
+        """All clauses in the order SQL evaluates them."""
+        self._check_names()
+        self._strip_qualifiers()
+        group_nodes = self._group_nodes()
+        clause = self._window_clause(group_nodes)
+        window = to_window(clause, self.report) if clause is not None else None
+        where = self._where()
+        items = [self._item(node, clause) for node in self.select.expressions]
+        rest = [node for node in group_nodes if not self._is_bound(node, clause)]
+        groups, left = name_groups(read_groups(rest, items, self.report), items)
+        resolver = Resolver(groups, self.report)
+        select = [Output(item.name, resolver.resolve(item.node)) for item in left]
+        having = self._having(resolver, groups, left, select)
+        self._check_outputs(groups, left, select)
+        emit_empty = self._emit_empty(groups)
+        if self.report.problems or window is None or clause is None:
+            return None
+        time = clause.args.get("time")
+        return Query(
+            name=self.name,
+            window=window,
+            select=tuple(select),
+            where=where,
+            group_by=tuple(groups),
+            having=having,
+            emit_empty=emit_empty,
+            source=self.source,
+            alias=self.alias,
+            time=time.name if time is not None else None,
+            text=self.report.text,
+        )
+
+    def _check_names(self) -> None:
+        for part in self.table.parts:
+            if "." in part.name or not part.name:
+                self.report.add(part, "a stream's name has no dots in it", "use another name")
+
+    def _strip_qualifiers(self) -> None:
+        """Drops the stream's name before columns, and spells window.start as window_start."""
+        known = self.alias or self.table.name
+        clauses = [self.select.args.get(key) for key in ("where", "group", "having")]
+        roots = [*self.select.expressions, *(clause for clause in clauses if clause is not None)]
+        for node in [node for root in roots for node in root.find_all(exp.Column) if node.table]:
+            bound = f"{node.table}_{node.name}".lower()
+            if node.table.lower() == known.lower():
+                node.replace(exp.Column(this=node.this))
+            elif bound in BOUNDS:
+                node.replace(column(bound, position(node)))
+            else:
+                name = shown(node.name)
+                message = f"unknown stream or table {shown(node.table)}"
+                self.report.add(node, message, f"write {shown(known)}.{name}, or {name} alone")
+                node.replace(exp.Column(this=node.this))
+
+    def _group_nodes(self) -> list[exp.Expr]:
+        group = self.select.args.get("group")
+        if group is None:
+            return []
+        check_group(group, self.report)
+        return [normalize(node) for node in list(group.expressions)]
+
+    def _window_clause(self, group_nodes: list[exp.Expr]) -> WindowClause | None:
+        clauses = [self.table.args["window"]] if self.table.args.get("window") else []
+        calls = [node for node in group_nodes if is_window_call(node)]
+        read = [read_window_call(call, self.report) for call in calls]
+        if len(clauses) + len(calls) > 1:
+            extra = calls[-1]
+            self.report.add(extra, "more than one window", "keep one window in each query")
+        if not clauses and not calls:
+            self.report.add(self.table, "the query has no window", _WINDOW_HINT)
+        return next((clause for clause in [*clauses, *read] if clause is not None), None)
+
+    def _where(self) -> exp.Expr | None:
+        where = self.select.args.get("where")
+        if where is None:
+            return None
+        node = normalize(where.this)
+        if check_expression(node, self.report):
+            check_row_expression(node, "WHERE", self.report)
+        return node
+
+    def _is_bound(self, node: exp.Expr, clause: WindowClause | None) -> bool:
+        """Whether a node names the window or its bounds, which every result has."""
+        if is_column(node, *BOUNDS) or is_window_call(node):
+            return True
+        by_call = clause is not None and clause.args["spelling"] == "window()"
+        return by_call and is_column(node, "window")
+
+    def _item(self, node: exp.Expr, clause: WindowClause | None) -> Item:
+        alias = node.args["alias"] if isinstance(node, exp.Alias) else None
+        inner = normalize(node.this if alias is not None else node)
+        settled = self._is_bound(inner, clause)
+        if settled:
+            self._check_bound(inner, alias)
+        elif not check_expression(inner, self.report):
+            # More questions about the parts of what is refused would only distract.
+            settled = True
+        name = alias.name if alias is not None else _default_name(inner, settled)
+        if not name and not settled:
+            self.report.add(node, "a column without a name", "write AS and a name")
+        return Item(inner, name, alias is not None, settled)
+
+    def _check_bound(self, node: exp.Expr, alias: exp.Expr | None) -> None:
+        if alias is None or alias.name.lower() in (*BOUNDS, "window"):
+            return
+        own = node.name if isinstance(node, exp.Column) else "window"
+        self.report.add(
+            alias,
+            f"{shown(own)} cannot be renamed to {shown(alias.name)}",
+            "leave out the alias: results always start with window_start and window_end",
+        )
+
+    def _having(
+        self, resolver: Resolver, groups: list[Output], items: list[Item], select: list[Output]
+    ) -> exp.Expr | None:
+        having = self.select.args.get("having")
+        if having is None:
+            return None
+        node = normalize(having.this)
+        if not check_expression(node, self.report):
+            return None
+        aliases = {
+            item.name.lower(): output.node
+            for item, output in zip(items, select, strict=True)
+            if item.aliased
+        }
+        aliases |= {group.name.lower(): column(group.name) for group in groups}
+        return normalize(resolver.resolve(node, aliases))
+
+    def _check_outputs(self, groups: list[Output], items: list[Item], select: list[Output]) -> None:
+        outputs = [*groups, *select]
+        nodes = [*(group.node for group in groups), *(item.node for item in items)]
+
+        def clash(index: int, name: str) -> None:
+            self.report.add(
+                nodes[index],
+                f"two result columns are named {shown(name)}",
+                "give one of them another name with AS",
+            )
+
+        clashes([output.name for output in outputs], clash)
+        computed = any(next(aggregate_calls(output.node), None) for output in select)
+        if not groups and not computed and not self.report.problems:
+            self.report.add(
+                self.select,
+                "the query has no aggregate and no GROUP BY",
+                "select an aggregate such as count(*), or group by a column",
+            )
+
+    def _emit_empty(self, groups: list[Output]) -> bool:
+        node = self.select.args.get("emit_empty")
+        if node is not None and groups:
+            self.report.add(
+                node,
+                "EMIT EMPTY with GROUP BY",
+                "leave out one of them: which groups an empty window would have is not known",
+            )
+        return node is not None
+
+
+def _default_name(node: exp.Expr, settled: bool) -> str:
+    if settled:
+        return ""
+    return node.name if isinstance(node, exp.Column) else plain_text(node)

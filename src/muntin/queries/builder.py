@@ -1,0 +1,145 @@
+"""Queries built in Python, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from muntin.errors import Problem, QueryError
+from muntin.queries.normalize import canonical_text, quote
+from muntin.queries.parser import CreateQuery, parse, parse_expression
+from muntin.queries.query import Query
+from muntin.queries.spellings import window_text
+from muntin.windows import Window
+from muntin.windows.duration import DurationLike
+from muntin.windows.spec import Align, Measure
+
+
+@dataclass(frozen=True)
+class QueryBuilder:
+    """A query in the making; every step returns another builder, so steps can be shared.
+
+    Expressions are SQL text and checked at once. A builder is accepted wherever a query is.
+
+    >>> from muntin.queries import query
+    >>> spikes = (
+    ...     query("spikes")
+    ...     .window("12 minutes", "5 minutes")
+    ...     .where("vol > 50000")
+    ...     .group_by("symbol")
+    ...     .agg(value="sum(price * vol)")
+    ... )
+    >>> print(spikes.build())
+    CREATE QUERY spikes AS SELECT symbol, sum(price * vol) AS value FROM input \
+[RANGE '12 minutes' SLIDE '5 minutes'] WHERE vol > 50000 GROUP BY symbol
+    """
+
+    name: str
+    spec: Window | None = None
+    source: str = "input"
+    time: str | None = None
+    conditions: tuple[str, ...] = ()
+    groups: tuple[tuple[str, str | None], ...] = ()
+    outputs: tuple[tuple[str, str | None], ...] = ()
+    filters: tuple[str, ...] = ()
+    empty: bool = False
+
+    def window(
+        self,
+        range: DurationLike | Window,  # noqa: A002
+        slide: DurationLike | None = None,
+        offset: DurationLike = 0,
+        align: Align = "end",
+        measure: Measure = "time",
+        *,
+        time: str | None = None,
+    ) -> QueryBuilder:
+        """The window: a range and a slide, or a :class:`~muntin.windows.Window`.
+
+        ``time`` names the time column, where it is not the one of the run.
+        """
+        if isinstance(range, Window):
+            return replace(self, spec=range, time=time)
+        spec = Window(range, slide, offset, align, measure)
+        return replace(self, spec=spec, time=time)
+
+    def rows(self, count: int, slide: int = 1) -> QueryBuilder:
+        """A window over the last ``count`` rows, that ends every ``slide`` rows."""
+        return self.window(count, slide, measure="rows")
+
+    def from_(self, source: str) -> QueryBuilder:
+        """The stream to read."""
+        return replace(self, source=source)
+
+    def where(self, *conditions: str) -> QueryBuilder:
+        """Conditions that rows must satisfy, all of them."""
+        return replace(self, conditions=self.conditions + _checked(conditions))
+
+    def group_by(self, *expressions: str, **named: str) -> QueryBuilder:
+        """Group columns; a keyword gives a column its name."""
+        return replace(self, groups=self.groups + _named(expressions, named))
+
+    def agg(self, *expressions: str, **named: str) -> QueryBuilder:
+        """What to compute; a keyword gives a column its name."""
+        return replace(self, outputs=self.outputs + _named(expressions, named))
+
+    def having(self, *conditions: str) -> QueryBuilder:
+        """Conditions that result rows must satisfy, all of them."""
+        return replace(self, filters=self.filters + _checked(conditions))
+
+    def emit_empty(self, emit: bool = True) -> QueryBuilder:
+        """Whether windows without rows give a row too."""
+        return replace(self, empty=emit)
+
+    def sql(self) -> str:
+        """The query as SQL text, which may still hold problems."""
+        if self.spec is None:
+            hint = f'write query("{self.name}").window("12 minutes", "5 minutes")'
+            raise QueryError([Problem("the query has no window", hint=hint, query=self.name)])
+        items = ", ".join(_item(*item) for item in self.groups + self.outputs)
+        source = ".".join(quote(part) for part in self.source.split("."))
+        lines = [
+            f"CREATE QUERY {quote(self.name)} AS",
+            f"SELECT {items or 'window_start'}",
+            f"FROM {source} {window_text(self.spec, self.time)}",
+        ]
+        if self.conditions:
+            lines.append(f"WHERE {_all(self.conditions)}")
+        if self.groups:
+            lines.append(f"GROUP BY {', '.join(text for text, _ in self.groups)}")
+        if self.filters:
+            lines.append(f"HAVING {_all(self.filters)}")
+        if self.empty:
+            lines.append("EMIT EMPTY")
+        return "\n".join(lines)
+
+    def build(self) -> Query:
+        """The query; problems point into :meth:`sql`."""
+        (statement,) = parse(self.sql())
+        assert isinstance(statement, CreateQuery)
+        assert self.spec is not None
+        return replace(statement.query, window=self.spec)
+
+
+def query(name: str) -> QueryBuilder:
+    """Starts a query under a name of letters, digits and _."""
+    return QueryBuilder(name)
+
+
+def _checked(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The expressions in canonical text, so that none can reach beyond its place in the query."""
+    return tuple(canonical_text(parse_expression(text)) for text in texts)
+
+
+def _named(texts: tuple[str, ...], named: dict[str, str]) -> tuple[tuple[str, str | None], ...]:
+    unnamed = tuple((text, None) for text in _checked(texts))
+    return unnamed + tuple(zip(_checked(tuple(named.values())), named, strict=True))
+
+
+def _item(text: str, name: str | None) -> str:
+    return text if name is None else f"{text} AS {quote(name)}"
+
+
+def _all(conditions: tuple[str, ...]) -> str:
+    if len(conditions) == 1:
+        return conditions[0]
+    return " AND ".join(f"({condition})" for condition in conditions)

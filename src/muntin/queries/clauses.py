@@ -1,0 +1,49 @@
+"""Nodes of the syntax tree that sqlglot does not have."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+
+# More digits than any 64-bit number has; Python refuses to read thousands of them.
+MAX_DIGITS = 20
+
+
+class Extent(exp.Expression):
+    """A range, slide or offset as written: ``this`` is an integer or the text of a duration.
+
+    ``rows`` says that it counts rows, as in SLIDE 1 TUPLE.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "rows": False}
+
+
+class WindowClause(exp.Expression):
+    """A window in any spelling.
+
+    ``spelling`` names it for messages, ``measure`` is "time" or "rows", ``align`` says whether
+    ends or starts lie on the slide, ``time`` is the identifier of the time column if named.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "spelling": True,
+        "measure": True,
+        "align": True,
+        "range": True,
+        "slide": False,
+        "offset": False,
+        "time": False,
+    }
+
+
+class CreateQueryNode(exp.Expression):
+    """CREATE [OR REPLACE] QUERY ``this`` AS ``expression``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True, "replace": False}
+
+
+class DropQueryNode(exp.Expression):
+    """DROP QUERY ``this``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}

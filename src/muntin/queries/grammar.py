@@ -1,0 +1,205 @@
+"""The grammar: sqlglot's parser of Spark's SQL, taught windows and statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.parser import SENTINEL_NONE
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from muntin.queries.clauses import CreateQueryNode, DropQueryNode, WindowClause
+from muntin.queries.source import shown
+from muntin.queries.window_grammar import WindowGrammar
+
+# sqlglot's token kinds are a closed set: EMIT EMPTY takes one that Spark's SQL never produces.
+EMIT_EMPTY = TokenType.PREWHERE
+JOIN_HINT = "read one stream; join the tables before"
+SOURCE_HINT = "write one SELECT over the stream itself"
+STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
+
+
+class RefusedError(ParseError):
+    """A text that the grammar does not accept, at a token or after the last one."""
+
+    def __init__(
+        self, reason: str, hint: str | None = None, token: Token | None = None, after: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+        self.token = token
+        self.after = after
+
+
+# Every aggregate of any system that sqlglot knows; most are not Muntin's, but none is a scalar.
+AGGREGATE_NAMES = frozenset(
+    {
+        name
+        for function in exp.ALL_FUNCTIONS
+        if issubclass(function, exp.AggFunc)
+        for name in function.sql_names()
+    }
+    | {
+        name
+        for name, builder in SparkParser.FUNCTIONS.items()
+        if isinstance(kind := getattr(builder, "__self__", None), type)
+        and issubclass(kind, exp.AggFunc)
+    }
+    | {"APPROX_PERCENTILE", "COLLECT_LIST", "LISTAGG", "PERCENTILE", "PERCENTILE_APPROX"}
+    | {"STRING_AGG", "TRY_AVG", "TRY_SUM"}
+)
+
+
+class Grammar(WindowGrammar, SparkParser):
+    """Reads one statement at a time.
+
+    Aggregates are read as calls by name, not as sqlglot's own classes: a registered aggregate
+    then looks like a built-in one, and keeps the name it was called by.
+    """
+
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {
+        name: builder
+        for name, builder in SparkParser.FUNCTIONS.items()
+        if name not in AGGREGATE_NAMES
+    }
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        name: parser
+        for name, parser in SparkParser.FUNCTION_PARSERS.items()
+        if name not in AGGREGATE_NAMES
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
+    }
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
+        **SparkParser.QUERY_MODIFIER_PARSERS,
+        EMIT_EMPTY: lambda self: ("emit_empty", self._parse_emit_empty()),
+    }
+    QUERY_MODIFIER_TOKENS: ClassVar[set[TokenType]] = set(QUERY_MODIFIER_PARSERS)
+    TABLE_TERMINATORS: ClassVar[frozenset[Any]] = SparkParser.TABLE_TERMINATORS | {EMIT_EMPTY}
+    CREATE_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+        "QUERY": lambda self, replace: self._parse_create_query(replace),
+    }
+
+    def statement(self, tokens: list[Token], text: str) -> exp.Expr:
+        """Reads the tokens of one statement, which holds no semicolon."""
+        self._start(tokens, text)
+        if self._match(TokenType.CREATE):
+            node = self._parse_create_statement()
+        elif self._match(TokenType.DROP):
+            node = self._parse_drop_statement()
+        else:
+            node = self._parse_query()
+        return self._finish(node)
+
+    def condition(self, tokens: list[Token], text: str) -> exp.Expr:
+        """Reads the tokens of one expression."""
+        self._start(tokens, text)
+        node = self._parse_disjunction()
+        if node is None:
+            self.refuse("expected an expression", "write an expression such as price * vol")
+        return self._finish(node)
+
+    def refuse(self, reason: str, hint: str | None = None, token: Token | None = None) -> NoReturn:
+        """Refuses the text at a token, by default the one that is next."""
+        if token is None and not self._curr:
+            raise RefusedError(reason, hint, self._prev or None, after=True)
+        raise RefusedError(reason, hint, token or self._curr)
+
+    def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> NoReturn:
+        """Where sqlglot's own grammar refuses a text."""
+        self.refuse(message, None, token or None)
+
+    def _start(self, tokens: list[Token], text: str) -> None:
+        self.reset()
+        self.sql = text
+        self._chunks = [tokens]
+        self._advance_chunk()
+
+    def _finish(self, node: exp.Expr) -> exp.Expr:
+        if self._curr:
+            self.refuse("Invalid expression / Unexpected token")
+        return node
+
+    def _parse_create_statement(self) -> exp.Expr:
+        replace = self._match_pair(TokenType.OR, TokenType.REPLACE)
+        kind = shown(self._curr.text.upper())
+        parser = self.CREATE_PARSERS.get(kind)
+        if parser is None:
+            self.refuse(f"CREATE {kind} is not a statement of Muntin", STATEMENT_HINT)
+        self._advance()
+        return parser(self, replace)
+
+    def _parse_create_query(self, replace: bool) -> exp.Expr:
+        name = self._parse_query_name("CREATE QUERY name AS SELECT ...")
+        if not self._match(TokenType.ALIAS):
+            self.refuse("expected AS after the name", "write CREATE QUERY name AS SELECT ...")
+        return CreateQueryNode(this=name, expression=self._parse_query(), replace=replace)
+
+    def _parse_drop_statement(self) -> exp.Expr:
+        if not self._match_texts(("QUERY",)):
+            kind = shown(self._curr.text.upper())
+            self.refuse(f"DROP {kind} is not a statement of Muntin", STATEMENT_HINT)
+        return DropQueryNode(this=self._parse_query_name("DROP QUERY name"))
+
+    def _parse_query_name(self, example: str) -> exp.Expr:
+        token = self._curr
+        if token.token_type in (TokenType.SENTINEL, TokenType.ALIAS, TokenType.SELECT):
+            self.refuse("expected the name of a query", f"write {example}")
+        self._advance()
+        if self._match(TokenType.DOT, advance=False) or self._match(TokenType.DASH, advance=False):
+            self.refuse(
+                "a query's name has letters, digits and _ only", "write a name such as high_volume"
+            )
+        return exp.Identifier(this=token.text, quoted=True).update_positions(token)
+
+    def _parse_query(self) -> exp.Expr:
+        token = self._curr
+        node = self._parse_select(nested=True)
+        if node is None:
+            self.refuse("Invalid expression / Unexpected token", None, token or None)
+        query = self._parse_query_modifiers(self._parse_set_operations(node))
+        assert query is not None
+        return query.update_positions(token)
+
+    def _parse_emit_empty(self) -> exp.Expr:
+        token = self._curr
+        self._advance()
+        return exp.Boolean(this=True).update_positions(token)
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        call = self._parse_window_table()
+        if call is not None:
+            return call
+        table = super()._parse_table(*args, **kwargs)
+        if table is not None and self._match(TokenType.L_BRACKET, advance=False):
+            if not isinstance(table, exp.Table):
+                self.refuse("only the name of a stream has a window", SOURCE_HINT)
+            self._set_window(table)
+        return table
+
+    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | exp.Dot | None:
+        table = super()._parse_table_parts(*args, **kwargs)
+        if isinstance(table, exp.Table) and self._match(TokenType.L_BRACKET, advance=False):
+            self._set_window(table)
+        return table
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        """Refuses joins as soon as they are seen: sqlglot tries all their nestings in turn."""
+        token, index = self._curr, self._index
+        if self._match(TokenType.COMMA):
+            self.refuse("more than one stream or table in FROM", JOIN_HINT)
+        self._parse_join_parts()
+        if self._match_set((TokenType.JOIN, TokenType.STRAIGHT_JOIN, TokenType.APPLY)):
+            self.refuse("joins with tables are not supported", JOIN_HINT, token)
+        self._retreat(index)
+        return None
+
+    def _set_window(self, table: exp.Table) -> None:
+        if table.args.get("window") is not None:
+            self.refuse("a second window for one stream", "write one [RANGE ... SLIDE ...]")
+        clause: WindowClause = self._parse_bracket_window()
+        table.set("window", clause)

@@ -1,0 +1,161 @@
+"""Groups: which expressions a query groups by, and columns that refer to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from muntin.queries.aggregate_calls import aggregate_calls, as_call
+from muntin.queries.normalize import fold, plain_text, take
+from muntin.queries.query import BOUNDS, Output, column, is_column
+from muntin.queries.report import Report
+from muntin.queries.source import position, shown
+from muntin.queries.validate import check_call, check_expression, check_row_expression
+
+
+@dataclass(frozen=True)
+class Item:
+    """One entry of the SELECT list.
+
+    ``name`` is its alias, or its text if it has none. Nothing is left to do for one that is
+    ``settled``: it names a bound of the window, or has been refused.
+    """
+
+    node: exp.Expr
+    name: str
+    aliased: bool
+    settled: bool
+
+    @property
+    def has_aggregate(self) -> bool:
+        """Whether an aggregate is called anywhere in it."""
+        return next(aggregate_calls(self.node), None) is not None
+
+
+def read_groups(nodes: list[exp.Expr], items: list[Item], report: Report) -> list[exp.Expr]:
+    """The expressions to group by, with ordinals and aliases resolved, each once."""
+    groups: dict[exp.Expr, exp.Expr] = {}
+    for node in nodes:
+        resolved = _by_alias(_by_ordinal(node, items, report), items)
+        if resolved is None or not check_expression(resolved, report):
+            continue
+        check_row_expression(resolved, "GROUP BY", report)
+        if resolved.find(exp.Column) is None:
+            report.add(node, "a group without columns", "leave it out: all rows are in one group")
+        groups.setdefault(fold(resolved), resolved)
+    return list(groups.values())
+
+
+def _by_ordinal(node: exp.Expr, items: list[Item], report: Report) -> exp.Expr | None:
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return node
+    text = node.name
+    ordinal = int(text) if text.isdigit() and len(text) < 10 else 0
+    if not 1 <= ordinal <= len(items):
+        hint = f"write a number from 1 to {len(items)}, or the expression itself"
+        report.add(node, f"GROUP BY {shown(text)} names no column of SELECT", hint)
+        return None
+    item = items[ordinal - 1]
+    return None if item.settled else item.node.copy()
+
+
+def _by_alias(node: exp.Expr | None, items: list[Item]) -> exp.Expr | None:
+    """As in Spark a column of the input goes before an alias; one that SELECT reads is one."""
+    if not isinstance(node, exp.Column):
+        return node
+    name = node.name.lower()
+    if any(is_column(part, name) for item in items for part in item.node.walk()):
+        return node
+    for item in items:
+        if item.aliased and item.name.lower() == name and not item.has_aggregate:
+            return item.node.copy()
+    return node
+
+
+def name_groups(groups: list[exp.Expr], items: list[Item]) -> tuple[list[Output], list[Item]]:
+    """The group columns under the names SELECT gives them, and the items of SELECT left over."""
+    rest = [item for item in items if not item.settled]
+    outputs = []
+    for group in groups:
+        key = fold(group)
+        item = next((item for item in rest if _is_same(item.node, key)), None)
+        if item is not None:
+            rest.remove(item)
+        default = group.name if isinstance(group, exp.Column) else plain_text(group)
+        outputs.append(Output(item.name if item is not None else default, group))
+    return outputs, rest
+
+
+def _is_same(node: exp.Expr, folded: exp.Expr) -> bool:
+    return type(node) is type(folded) and fold(node) == folded
+
+
+class Resolver:
+    """Rewrites expressions over groups: what equals a group becomes a column of its name."""
+
+    def __init__(self, groups: list[Output], report: Report) -> None:
+        self.names = {fold(output.node): output.name for output in groups}
+        self.kinds = {type(node) for node in self.names}
+        self.report = report
+
+    def resolve(self, node: exp.Expr, aliases: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
+        """Rewrites a node in place, and returns what stands in its place.
+
+        What is neither grouped nor aggregated is reported. ``aliases`` are further names that
+        may stand for expressions, as in HAVING.
+        """
+        known = aliases or {}
+        root = exp.Paren(this=node)
+        stack = [root.this]
+        while stack:
+            part = stack.pop()
+            call = as_call(part)
+            name = self._group_name(part)
+            if name is not None:
+                part.replace(column(name, position(part)))
+            elif call is not None:
+                check_call(call, self.report)
+            elif isinstance(part, exp.Column):
+                self._replace_alias(part, known)
+            else:
+                stack.extend(part.iter_expressions())
+        return take(root)
+
+    def _group_name(self, node: exp.Expr) -> str | None:
+        inner = node
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        return self.names.get(fold(inner)) if type(inner) in self.kinds else None
+
+    def _replace_alias(self, node: exp.Column, aliases: Mapping[str, exp.Expr]) -> None:
+        replacement = aliases.get(node.name.lower())
+        if replacement is not None:
+            node.replace(exp.Paren(this=replacement.copy()))
+            return
+        self._refuse(node)
+
+    def _refuse(self, node: exp.Column) -> None:
+        name = shown(node.name)
+        if is_column(node, *BOUNDS):
+            self.report.add(
+                node,
+                f"{name} cannot be used in an expression",
+                "it leads every result: compute with it where the result is read",
+            )
+            return
+        self.report.add(
+            node,
+            f"{name} is neither in GROUP BY nor inside an aggregate",
+            f"add it to GROUP BY, or write first({name})",
+        )
+
+
+def clashes(names: list[str], report: Callable[[int, str], None]) -> None:
+    """Calls ``report`` with the index of each name that repeats another or a window bound."""
+    seen = set(BOUNDS)
+    for index, name in enumerate(names):
+        if name.lower() in seen:
+            report(index, name)
+        seen.add(name.lower())

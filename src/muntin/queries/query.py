@@ -1,0 +1,155 @@
+"""A query: one window, a filter, groups, and what to compute for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sqlglot import exp
+
+from muntin.errors import Problem
+from muntin.queries.aggregate_calls import AggregateCall, aggregate_calls, as_call
+from muntin.queries.normalize import canonical_text, is_plain, normalize, quote
+from muntin.queries.source import SourceText, problem_at
+from muntin.queries.spellings import window_text
+from muntin.windows import Window
+
+BOUNDS = ("window_start", "window_end")
+
+
+@dataclass(frozen=True, repr=False)
+class Output:
+    """A result column: its name, and the expression that gives its value."""
+
+    name: str
+    node: exp.Expr
+
+    def __repr__(self) -> str:
+        return f"Output({self.name!r}, {canonical_text(self.node)!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Query:
+    """One aggregate query over a window, as the parser or the builder made it.
+
+    Results have the columns ``window_start``, ``window_end``, then those of ``group_by``, then
+    those of ``select``. Two queries are equal when their canonical SQL is: the spelling of the
+    window, of keywords and of parentheses makes no difference, names do.
+
+    Syntax trees are shared: do not change them in place.
+
+    Attributes:
+        name: Letters, digits and _; queries of one set differ in more than letter case.
+        window: The window.
+        select: What is computed. Outside aggregate calls, a column stands for the group column
+            of that name; inside, for a column of the input.
+        where: The condition a row must satisfy, over columns of the input.
+        group_by: The group columns, as expressions over columns of the input.
+        having: The condition a result row must satisfy, in the same terms as ``select``.
+        emit_empty: Whether windows without rows give a row too; ungrouped queries only.
+        source: The name in FROM, with dots if it is qualified.
+        alias: The alias of that name; columns are stored without it.
+        time: The time column, if the query names one.
+        joins: Tables that rows are joined with.
+        text: Where the query was written, for :func:`muntin.queries.problem_at`.
+
+    >>> from muntin.queries import queries
+    >>> (query,) = queries("SELECT sum(vol) FROM trades [RANGE 60 SLIDE 20] WHERE vol>0")
+    >>> query.columns
+    ('window_start', 'window_end', 'sum(vol)')
+    >>> query.sql()
+    'CREATE QUERY q1 AS SELECT sum(vol) AS `sum(vol)` FROM trades [RANGE 60 SLIDE 20] WHERE vol > 0'
+    """
+
+    name: str
+    window: Window
+    select: tuple[Output, ...]
+    where: exp.Expr | None = None
+    group_by: tuple[Output, ...] = ()
+    having: exp.Expr | None = None
+    emit_empty: bool = False
+    source: str = "input"
+    alias: str | None = None
+    time: str | None = None
+    joins: tuple[()] = ()
+    text: SourceText = field(default_factory=SourceText)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the result's columns, in order."""
+        return (*BOUNDS, *(output.name for output in (*self.group_by, *self.select)))
+
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """The distinct aggregate calls of SELECT and HAVING, in order of appearance."""
+        nodes = [output.node for output in self.select]
+        if self.having is not None:
+            nodes.append(self.having)
+        found = {call: call for node in nodes for call in aggregate_calls(node)}
+        return tuple(found.values())
+
+    def sql(self) -> str:
+        """The query as canonical SQL, with its window in brackets; reads back as an equal query."""
+        return self._sql
+
+    @cached_property
+    def _sql(self) -> str:
+        items = [_item(output.node, output.name) for output in self.group_by]
+        items += [_item(self._spelled_out(output.node), output.name) for output in self.select]
+        source = ".".join(quote(part) for part in self.source.split("."))
+        words = [f"CREATE QUERY {quote(self.name)} AS SELECT {', '.join(items)}"]
+        words.append(f"FROM {source} {window_text(self.window, self.time)}")
+        if self.where is not None:
+            words.append(f"WHERE {canonical_text(self.where)}")
+        if self.group_by:
+            groups = ", ".join(canonical_text(output.node) for output in self.group_by)
+            words.append(f"GROUP BY {groups}")
+        if self.having is not None:
+            words.append(f"HAVING {canonical_text(self._spelled_out(self.having))}")
+        if self.emit_empty:
+            words.append("EMIT EMPTY")
+        return " ".join(words)
+
+    def _spelled_out(self, node: exp.Expr) -> exp.Expr:
+        """A copy with each group column replaced by the expression it stands for."""
+        groups = {output.name: output.node for output in self.group_by}
+        root = exp.Paren(this=node.copy())
+        for part in list(root.walk(prune=lambda part: as_call(part) is not None)):
+            if isinstance(part, exp.Column):
+                part.replace(exp.Paren(this=groups[part.name].copy()))
+        return normalize(root)
+
+    def problem(self, node: exp.Expr, message: str, hint: str | None = None) -> Problem:
+        """A problem that points at a node of this query, where it was written."""
+        return problem_at(node, self.text, message, hint, self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Query) and self._sql == other._sql
+
+    def __hash__(self) -> int:
+        return hash(self._sql)
+
+    def __repr__(self) -> str:
+        return f"<Query {self._sql}>"
+
+    def __str__(self) -> str:
+        return self._sql
+
+
+def _item(node: exp.Expr, name: str) -> str:
+    if isinstance(node, exp.Column) and node.name == name:
+        return canonical_text(node)
+    return f"{canonical_text(node)} AS {quote(name)}"
+
+
+def is_column(node: exp.Expr, *names: str) -> bool:
+    """Whether a node is a column of one of these names, in any letter case, unqualified."""
+    return isinstance(node, exp.Column) and not node.table and node.name.lower() in names
+
+
+def column(name: str, start: int | None = None) -> exp.Column:
+    """A column of this name, placed at an offset of the text it stands in."""
+    identifier = exp.Identifier(this=name, quoted=not is_plain(name))
+    if start is not None:
+        identifier.meta["start"] = start
+    return exp.Column(this=identifier)

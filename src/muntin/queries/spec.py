@@ -1,0 +1,88 @@
+"""Whatever a user hands over as queries, as a tuple of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from muntin.errors import Problem, QueryError, UnknownQueryError
+from muntin.queries.builder import QueryBuilder
+from muntin.queries.catalog import Catalog
+from muntin.queries.parser import CreateQuery, Statement, parse
+from muntin.queries.query import Query
+
+QueryLike: TypeAlias = str | Path | Query | QueryBuilder
+QueriesLike: TypeAlias = QueryLike | Iterable[QueryLike]
+
+
+def queries(spec: QueriesLike) -> tuple[Query, ...]:
+    """The queries that SQL text, a path to a .sql file, query objects or a list of these mean.
+
+    Statements take effect in order, so a DROP QUERY takes out what a CREATE QUERY before it put
+    in. A SELECT on its own is named by its position among all statements.
+
+    Raises:
+        QueryError: With all problems of one text; or when two names differ at most in case.
+
+    >>> [query.name for query in queries(["SELECT count(*) FROM s [RANGE 5 SLIDE 5]"] * 2)]
+    ['q1', 'q2']
+    """
+    parts = [spec] if isinstance(spec, str | Path | Query | QueryBuilder) else list(spec)
+    catalog = Catalog()
+    count = 0
+    problems: list[Problem] = []
+    for part in parts:
+        try:
+            statements = list(_statements(part, count + 1))
+            count += len(statements)
+            catalog.apply(statements)
+        except QueryError as error:
+            problems += error.problems
+        except UnknownQueryError as error:
+            problems.append(Problem(error.message, hint=error.hint))
+    if problems:
+        raise QueryError(problems)
+    return tuple(catalog)
+
+
+def _statements(part: QueryLike, first: int) -> Iterator[Statement]:
+    if isinstance(part, Query):
+        yield CreateQuery(part)
+    elif isinstance(part, QueryBuilder):
+        yield CreateQuery(part.build())
+    elif isinstance(part, str | Path):
+        yield from _from_text(_text(part), first)
+    else:
+        hint = "pass SQL text, a path to a .sql file, or queries made by muntin.query"
+        raise QueryError([Problem(f"{type(part).__name__} is no query", hint=hint)])
+
+
+def _from_text(text: str, first: int) -> list[Statement]:
+    statements = parse(text, first)
+    if not statements:
+        raise QueryError([Problem("the text holds no query", hint="write SELECT ... FROM ...")])
+    return statements
+
+
+def _text(part: str | Path) -> str:
+    # SQL has spaces; a path may have some too, but then the file had better be there.
+    if isinstance(part, str) and not (part.endswith(".sql") and _is_path(part)):
+        return part
+    try:
+        return Path(part).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise QueryError([Problem(f"{part} is not UTF-8 text", hint="save it as UTF-8")]) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = "check the path, or pass SQL text"
+        raise QueryError([Problem(f"cannot read {part}: {reason}", hint=hint)]) from None
+
+
+def _is_path(text: str) -> bool:
+    if not any(letter.isspace() for letter in text):
+        return True
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False

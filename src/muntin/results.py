@@ -1,0 +1,97 @@
+"""What a run over bounded data gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.errors import UnknownQueryError, did_you_mean
+from muntin.plan import SharedPlan
+
+_SHOWN_ROWS = 10
+
+
+class Results(Mapping[str, Any]):
+    """Results by query name, in the kind of frame the data came in.
+
+    Besides the frames it holds the plan that made them, the number of rows read, the rows that
+    had no time (``bad_rows``), and per query how many values failed (``errors``).
+    """
+
+    def __init__(
+        self,
+        tables: dict[str, pa.Table],
+        restore: Callable[[pa.Table], Any],
+        plan: SharedPlan | dict[str, SharedPlan],
+        *,
+        rows: int = 0,
+        bad_rows: int = 0,
+        errors: Mapping[str, int] | None = None,
+    ) -> None:
+        self._tables = tables
+        self._restore = restore
+        self._names = {name.lower(): name for name in tables}
+        self.plan = plan
+        self.rows = rows
+        self.bad_rows = bad_rows
+        self.errors = {name: count for name, count in (errors or {}).items() if count}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._restore(self.table(name))
+
+    def table(self, name: str) -> pa.Table:
+        """The result of a query as a pyarrow Table, whatever kind the data was."""
+        known = self._names.get(name.lower()) if isinstance(name, str) else None
+        if known is None:
+            raise UnknownQueryError(
+                f"there is no query {name!r}", hint=did_you_mean(str(name), self._tables)
+            )
+        return self._tables[known]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __repr__(self) -> str:
+        lines = [f"Results of {len(self)} queries over {self.rows:,} rows"]
+        for name, table in self._tables.items():
+            failed = f", {self.errors[name]:,} failed values" if name in self.errors else ""
+            lines.append(f"  {name}: {table.num_rows:,} rows{failed}")
+        if self.bad_rows:
+            lines.append(f"  {self.bad_rows:,} rows had no time and were left out")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The first rows of every result, for notebooks."""
+        parts = [f"<p>{escape(repr(self).splitlines()[0])}</p>"]
+        for name, table in self._tables.items():
+            parts.append(
+                f"<details open><summary>{escape(name)}: {table.num_rows:,} rows</summary>"
+            )
+            parts.append(_html_table(table))
+            parts.append("</details>")
+        return "\n".join(parts)
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    if pa.types.is_temporal(column.type):
+        # Arrow writes years beyond 9999, which Python's datetime does not have.
+        column = column.cast(pa.string())
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _html_table(table: pa.Table) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
+    rows = []
+    shown = [_texts(column) for column in table.slice(0, _SHOWN_ROWS).columns]
+    for row in zip(*shown, strict=True):
+        cells = "".join(f"<td>{escape(text)}</td>" for text in row)
+        rows.append(f"<tr>{cells}</tr>")
+    if table.num_rows > _SHOWN_ROWS:
+        rows.append(f"<tr><td colspan='{table.num_columns}'>…</td></tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

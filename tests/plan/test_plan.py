@@ -1,0 +1,84 @@
+"""What queries share, and how the plan shows it."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from muntin.errors import QueryError
+from muntin.plan import build_plan, render_text
+from muntin.queries import queries
+
+SCHEMA = pa.schema(
+    {
+        "ts": pa.timestamp("us", "UTC"),
+        "symbol": pa.string(),
+        "price": pa.float64(),
+        "vol": pa.int64(),
+        "seq": pa.int64(),
+    }
+)
+GOLDEN = Path(__file__).parent.parent / "golden" / "plan.txt"
+SQL = """
+CREATE QUERY mean AS SELECT avg(price) FROM t [RANGE '10 min' SLIDE '5 min'] WHERE vol > 100;
+CREATE QUERY spread AS
+  SELECT stddev(price), sum(price) FROM t [RANGE '1 h' SLIDE '7 min'] WHERE (VOL) > 100;
+CREATE QUERY starts AS
+  SELECT symbol, first(price) FILTER (WHERE vol > 0) AS f
+  FROM t GROUP BY window(ts, '12 minutes', '5 minutes'), symbol HAVING count(*) > 1;
+CREATE QUERY counted AS SELECT count(*) AS n FROM t [ROWS 100 SLIDE 10];
+CREATE QUERY numbered AS SELECT count(*) AS n FROM t [RANGE 100 SLIDE 30 WATTR seq];
+"""
+
+
+def test_the_plan_is_shown_as_stored() -> None:
+    shown = render_text(build_plan(queries(SQL), SCHEMA, "ts"))
+    assert shown + "\n" == GOLDEN.read_text()
+
+
+def test_equal_predicates_and_parts_are_kept_once() -> None:
+    plan = build_plan(queries(SQL), SCHEMA, "ts")
+    shared = plan.partials[0]
+    assert [final.name for final in plan.finals if final.partials == 0] == ["mean", "spread"]
+    kinds = [str(accumulator) for accumulator in shared.accumulators]
+    assert kinds == ["count(*)", "sum(price)", "count(price)", "sum_squares(price)"]
+
+
+def test_windows_with_equal_edges_share_them() -> None:
+    same = "SELECT count(*) FROM t [RANGE '10 min' SLIDE '5 min'];" * 3
+    plan = build_plan(queries(same), SCHEMA, "ts")
+    assert plan.slicings[0].classes == ((300_000_000, 0),)
+
+
+def test_only_needed_columns_are_read() -> None:
+    plan = build_plan(queries("SELECT sum(PRICE) FROM t [RANGE '1 h' SLIDE '1 h']"), SCHEMA, "TS")
+    assert plan.columns() == ["ts", "price"]
+
+
+def test_a_plan_travels() -> None:
+    plan = build_plan(queries(SQL), SCHEMA, "ts")
+    again = pickle.loads(pickle.dumps(plan))
+    assert render_text(again) == render_text(plan)
+    assert again.expressions() == plan.expressions()
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT sum(symbol) FROM t [RANGE '1 h' SLIDE '1 h']", "sum"),
+        ("SELECT count(*) FROM t [RANGE '1 h' SLIDE '1 h'] WHERE vol", "must be a boolean"),
+        ("SELECT sum(vol) FILTER (WHERE price) FROM t [RANGE '1 h' SLIDE '1 h']", "boolean"),
+        ("SELECT count(*) FROM t [RANGE '1 h' SLIDE '1 h'] HAVING count(*)", "boolean"),
+        ("SELECT sum(nope) FROM t [RANGE '1 h' SLIDE '1 h']", "nope"),
+        ("SELECT count(*) FROM t [ROWS 5 SLIDE 5 WATTR seq]", "leave out WATTR"),
+        ("SELECT count(*) FROM t GROUP BY window(seq, '1 h')", "plain integer"),
+        ("SELECT count(*) FROM t GROUP BY window(nope, '1 h')", "no time column 'nope'"),
+        ("SELECT count(*) FROM t [RANGE '1 h' SLIDE 1 TUPLE]", "on demand only"),
+    ],
+)
+def test_what_does_not_fit_the_schema_is_refused(sql: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        build_plan(queries(sql), SCHEMA, "ts")

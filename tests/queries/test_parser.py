@@ -1,0 +1,217 @@
+"""Statements, limits, and text that is no SQL."""
+
+import pickle
+import random
+import sys
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muntin.errors import Problem, QueryError
+from muntin.queries import CreateQuery, DropQuery, parse, parse_expression, queries
+from muntin.queries.depth import MAX_NESTING
+
+S = "FROM s [RANGE 10 SLIDE 5]"
+VALID = [
+    """CREATE OR REPLACE QUERY spikes AS SELECT symbol, sum(price * vol) / count(*) AS v
+    FROM trades AS t [RANGE '12 minutes' SLIDE '5 minutes' OFFSET '1 minute' WATTR ts]
+    WHERE t.vol BETWEEN 1 AND 5 OR symbol LIKE 'A%' GROUP BY symbol HAVING v > 10;""",
+    """SELECT window_start, max(x) FILTER (WHERE y IS NOT NULL) FROM TABLE(HOP(TABLE s,
+    DESCRIPTOR(ts), INTERVAL '5' MINUTE, INTERVAL '12' MINUTE)) GROUP BY window_start""",
+    "SELECT window.end, first(x) IGNORE NULLS FROM s GROUP BY window(ts, '12 minutes', '5m'), a",
+    f"SELECT CASE WHEN sum(x) > 0 THEN 'up' ELSE \"down\" END AS d {S} EMIT EMPTY; DROP QUERY a",
+]
+
+
+def test_statements() -> None:
+    statements = parse(
+        f"""
+        -- a comment; with a semicolon
+        CREATE QUERY a AS SELECT count(*) AS n {S};
+        ; /* nothing */ ;
+        create or replace query `A` as (select sum(x) as total {S});
+        DROP QUERY a;
+        SELECT ';' AS semicolon, count(*) AS n {S}
+        """
+    )
+    first, second, third, fourth = statements
+    assert isinstance(first, CreateQuery)
+    assert (first.query.name, first.replace) == ("a", False)
+    assert isinstance(second, CreateQuery)
+    assert (second.query.name, second.replace) == ("A", True)
+    assert third == DropQuery("a")
+    assert isinstance(fourth, CreateQuery)
+    assert fourth.query.name == "q4"
+    assert fourth.query.columns == ("window_start", "window_end", "semicolon", "n")
+
+
+def test_a_name_is_free_again_once_dropped() -> None:
+    create = f"CREATE QUERY a AS SELECT count(*) AS n {S};"
+    assert len(parse(f"{create} DROP QUERY A; {create}")) == 3
+
+
+def test_nothing_to_read() -> None:
+    assert parse("") == parse(" ; -- nothing\n;") == []
+
+
+def test_comments_give_no_instructions() -> None:
+    text = f"SELECT sum(x) /* sqlglot.anonymous sqlglot.meta start=no */ AS v {S}"
+    (query,) = queries(text)
+    assert query.problem(query.select[0].node, "here").column == 8
+
+
+@pytest.mark.parametrize("operator", ["AND", "OR"])
+def test_long_chains(operator: str) -> None:
+    condition = f" {operator} ".join(f"x <> {i}" for i in range(1000))
+    (query,) = queries(f"SELECT count(*) AS n {S} WHERE {condition}")
+    assert query.where is not None
+    depth = max(node.depth for node in query.where.walk())
+    assert depth < 20
+    assert query.sql().endswith(condition)
+    assert queries(query.sql()) == (query,)
+    assert pickle.loads(pickle.dumps(query)) == query
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [("(", ")"), ("coalesce(1, ", ")"), ("-(1 + ", ")"), ("CASE WHEN a THEN ", " END")],
+)
+def test_nesting_is_capped(opening: str, closing: str) -> None:
+    for levels in (20, 60):
+        text = opening * levels + "x" + closing * levels
+        (query,) = queries(f"SELECT sum({text}) AS v {S}")
+        assert pickle.loads(pickle.dumps(query)) == query
+    levels = MAX_NESTING + 1
+    with pytest.raises(QueryError, match="more than 100 levels of nesting"):
+        parse_expression(opening * levels + "x" + closing * levels)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NOT " * 5000 + "x",
+        "- " * 5000 + "x",
+        "x" + "[1]" * 5000,
+        "x" + ".x" * 5000,
+        "CAST(x AS " + "ARRAY<" * 500 + "INT" + ">" * 500 + ")",
+        " + ".join("x" * 3000),
+        "x" + "::INT" * 3000,
+        "x" + " IS NULL" * 3000,
+    ],
+    ids=lambda text: text[:16],
+)
+def test_deep_trees_are_refused_quickly(text: str) -> None:
+    started = time.process_time()
+    with pytest.raises(QueryError):
+        parse(f"SELECT count(*) AS n {S} WHERE {text}")
+    assert time.process_time() - started < 5
+
+
+def test_many_joins_are_refused_quickly() -> None:
+    with pytest.raises(QueryError, match="joins"):
+        parse(f"SELECT count(*) {S} " + "JOIN t " * 2000)
+
+
+def test_the_recursion_limit_is_put_back_by_the_last_thread() -> None:
+    limit = sys.getrecursionlimit()
+    text = ";".join(VALID * 20).replace("CREATE OR REPLACE QUERY spikes AS ", "")
+    threads = [threading.Thread(target=parse, args=(text,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sys.getrecursionlimit() == limit
+
+
+def test_a_thousand_queries_parse_in_five_seconds() -> None:
+    text = "\n".join(
+        f"CREATE QUERY q_{i} AS SELECT symbol, sum(price * vol) / sum(vol) AS vwap, count(*) AS n"
+        f" FROM trades [RANGE '{i + 1} minutes' SLIDE '{i % 7 + 1} minutes']"
+        f" WHERE vol > {i} AND price < {2 * i} AND exchange IN ('a', 'b') GROUP BY symbol"
+        " HAVING count(*) > 3;"
+        for i in range(1000)
+    )
+    started = time.process_time()
+    assert len(queries(text)) == 1000
+    assert time.process_time() - started < 5
+
+
+def reads_or_refuses(text: str) -> None:
+    """Whatever the text, it is read or refused with places and hints: nothing else is raised."""
+    problems: tuple[Problem, ...] = ()
+    try:
+        for statement in parse(text):
+            if isinstance(statement, CreateQuery):
+                statement.query.sql()
+    except QueryError as error:
+        problems = error.problems
+        str(error).encode("utf-8")
+    assert all(problem.hint and problem.line >= 1 for problem in problems)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.text(max_size=60), st.binary(max_size=60).map(lambda b: b.decode("latin-1"))))
+def test_any_text(text: str) -> None:
+    reads_or_refuses(text)
+    reads_or_refuses(f"SELECT {text} {S}")
+
+
+WORDS = """
+SELECT FROM WHERE GROUP BY HAVING EMIT EMPTY RANGE SLIDE ROWS OFFSET WATTR HOP TUMBLE TABLE
+DESCRIPTOR window window_start count sum first upper ( ) [ ] , ; * + - / < = . :: => -> AND OR NOT
+IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END CAST AS DISTINCT ALL UNION JOIN ON INTERVAL MINUTE
+5 '5m' 'x' "y" `z` a b s ts CREATE QUERY DROP REPLACE WITH ORDER LIMIT OVER FILTER IGNORE NULLS
+ARRAY MAP STRUCT EXISTS ANY { } ? : @ # $ ! ~ & | ^ % 1L 1e5 := PIVOT VALUES LATERAL EXPLODE
+"""
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=30).map(" ".join))
+def test_any_words(text: str) -> None:
+    reads_or_refuses(text)
+    reads_or_refuses(f"SELECT count(*) AS n {S} {text}")
+
+
+@pytest.mark.parametrize("text", VALID)
+def test_cut_off_and_scrambled_text(text: str) -> None:
+    reads_or_refuses(text)
+    for end in range(0, len(text), 3):
+        reads_or_refuses(text[:end])
+    rng = random.Random(7)
+    for _ in range(100):
+        words = text.split(" ")
+        i, j = rng.randrange(len(words)), rng.randrange(len(words))
+        words[i], words[j] = words[j], words[i]
+        del words[rng.randrange(len(words))]
+        reads_or_refuses(" ".join(words))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x00",
+        "\ud800",
+        "'\ud800'",
+        "SELECT '\U0001f600' AS `\U0001f600`",
+        "\u2028;\ufeff",
+        "{# x",
+        "{{ x }}",
+        "{% x %}",
+        "/* open",
+        "SELECT $$",
+        "SELECT x'zz'",
+        "SELECT 1e999999",
+        "SHOW TABLES",
+        "9" * 10_000,
+        f"SELECT sum({'9' * 10_000}) {S}",
+        f"SELECT sum('{'x' * 100_000}') {S}",
+        f"SELECT count(*) FROM s [RANGE {'9' * 5000}]",
+        f"SELECT count(*) FROM s GROUP BY {'9' * 5000}, window(ts, {'9' * 5000})",
+    ],
+    ids=lambda text: ascii(text[:24]),
+)
+def test_hostile_text(text: str) -> None:
+    reads_or_refuses(text)
