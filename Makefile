@@ -22,13 +22,13 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@touch $@
 
 test: setup ## Run the whole test suite
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 lint: setup ## Check style, types and layering
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 format: setup ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
