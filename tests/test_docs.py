@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from muntin import aggregates
+from muntin.expressions.registry import functions
 
 DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -31,3 +32,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_aggregate_is_documented() -> None:
     text = (DOCS / "aggregates.md").read_text()
     assert [name for name in aggregates.names() if f"`{name}" not in text] == []
+
+
+def test_every_function_is_documented() -> None:
+    text = (DOCS / "expressions.md").read_text()
+    assert [name for name in functions() if f"`{name}`" not in text] == []

@@ -1,0 +1,162 @@
+"""The walk over SQL nodes that types them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from muntin.errors import did_you_mean
+from muntin.expressions import forms, grammar, literals
+from muntin.expressions import types as t
+from muntin.expressions.problems import BindingError
+from muntin.expressions.refused import unknown_function
+from muntin.expressions.registry import apply, functions
+from muntin.expressions.storage import spark_type
+from muntin.expressions.tree import Column, Literal, Node
+
+MAX_DEPTH = 100
+
+
+class Binder:
+    """Types expressions over one schema.
+
+    Nesting is limited to `MAX_DEPTH`; chains of AND, OR and || count as one level, however long.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._fields: dict[str, list[pa.Field]] = {}
+        for field in schema:
+            self._fields.setdefault(field.name.lower(), []).append(field)
+        self._depth = 0
+
+    def bind(self, node: exp.Expr) -> Node:
+        """The typed expression; errors name the innermost node at fault."""
+        node = node.unnest()
+        self._depth += 1
+        try:
+            if self._depth > MAX_DEPTH:
+                raise BindingError(
+                    f"the expression is nested more than {MAX_DEPTH} levels deep",
+                    hint="split it up, or compute a part of it into a column first",
+                )
+            return self._dispatch(node)
+        except BindingError as error:
+            error.node = error.node or node
+            raise
+        finally:
+            self._depth -= 1
+
+    def call(self, name: str, *nodes: exp.Expr | Node) -> Node:
+        """A registered function applied to SQL nodes or to typed ones."""
+        args = [self.bind(n) if isinstance(n, exp.Expr) else n for n in nodes]
+        return apply(name, args)
+
+    def column(self, node: exp.Column) -> Node:
+        """The column of that name, regardless of case."""
+        found = self._fields.get(node.name.lower(), [])
+        if isinstance(node.this, exp.Star) or node.args.get("db"):
+            raise BindingError(f"{node.sql(dialect='spark')} is no column", hint="name one column")
+        if not found:
+            known = [field.name for fields in self._fields.values() for field in fields]
+            raise BindingError(f"no column {node.name}", hint=did_you_mean(node.name, known))
+        if len(found) > 1:
+            names = ", ".join(field.name for field in found)
+            raise BindingError(
+                f"column {node.name} is ambiguous: {names}",
+                hint="names are compared regardless of case; rename one of them",
+            )
+        return Column(found[0].name, spark_type(found[0].type))
+
+    def _dispatch(self, node: exp.Expr) -> Node:
+        kind = type(node)
+        if kind in HANDLERS:
+            return HANDLERS[kind](self, node)
+        if kind in grammar.OPERATORS:
+            return self.call(grammar.OPERATORS[kind], node.this, node.expression)
+        if kind in grammar.CALLS:
+            return self._known_call(node)
+        raise _refusal(node)
+
+    def _known_call(self, node: exp.Expr) -> Node:
+        name, keys = grammar.CALLS[type(node)]
+        args: list[exp.Expr | Node] = []
+        for key in keys:
+            given = node.args.get(key)
+            args.extend(given if isinstance(given, list) else [given] if given is not None else [])
+        extra = [k for k, v in node.args.items() if v and k not in keys]
+        if set(extra) - grammar.IGNORED_ARGUMENTS:
+            raise BindingError(
+                f"this form of {name} is not supported: {node.sql(dialect='spark')}",
+                hint="leave the further arguments out",
+            )
+        return self.call(name, *(_plain(arg) for arg in args))
+
+    def anonymous(self, node: exp.Anonymous) -> Node:
+        """A function that the parser has no node for."""
+        name = node.name.lower()
+        if name == "isnotnull":
+            return self.call("not", self.call("is null", *node.expressions))
+        if name == "date_part" and len(node.expressions) == 2:
+            return forms.extracted(self, node.expressions[0].name, node.expressions[1])
+        if name in ("tinyint", "smallint", "bigint") and len(node.expressions) == 1:
+            kind = {"tinyint": t.TINYINT, "smallint": t.SMALLINT, "bigint": t.BIGINT}[name]
+            return forms.converted(self, node.expressions[0], kind)
+        if name not in known_names():
+            raise unknown_function(name, known_names())
+        return self.call(grammar.ALIASES.get(name, name), *node.expressions)
+
+
+def known_names() -> list[str]:
+    """Functions that a user may call, by name."""
+    words = [name for name in functions() if name.replace("_", "").isalnum()]
+    return sorted({*words, *grammar.ALIASES} - grammar.FORMS)
+
+
+def _plain(arg: exp.Expr | Node) -> exp.Expr | Node:
+    """Units as string constants; and the dates that the parser wraps arguments in, unwrapped."""
+    if isinstance(arg, exp.Var):
+        return literals.string(arg.name.lower())
+    if isinstance(arg, exp.TsOrDsToDate) and not arg.args.get("safe"):
+        wrapped: exp.Expr = arg.this
+        return wrapped
+    return arg
+
+
+def _refusal(node: exp.Expr) -> BindingError:
+    text = node.sql(dialect="spark")
+    if isinstance(node, exp.AggFunc):
+        return BindingError(
+            f"the aggregate {text} cannot stand inside this expression",
+            hint="aggregates belong into SELECT and HAVING",
+        )
+    if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
+        return BindingError("subqueries are not supported", hint="write the values out")
+    if isinstance(node, exp.Window):
+        return BindingError(
+            "OVER (...) is not supported", hint="the window is given after FROM, once per query"
+        )
+    if isinstance(node, exp.Bracket | exp.Dot):
+        return BindingError(
+            f"{text} reads a part of a nested value",
+            hint="select the fields you need into columns of their own first",
+        )
+    if isinstance(node, exp.Func):
+        return unknown_function(text.partition("(")[0], known_names())
+    return BindingError(
+        f"{text} is not supported in an expression", hint="use operators, CASE and known functions"
+    )
+
+
+def _literal(binder: Binder, node: exp.Expr) -> Literal:
+    return literals.string(node.name) if node.is_string else literals.number(node.name)
+
+
+HANDLERS: dict[type[exp.Expr], Callable[[Binder, Any], Node]] = {
+    exp.Column: Binder.column,
+    exp.Anonymous: Binder.anonymous,
+    exp.Literal: _literal,
+    **forms.HANDLERS,
+}

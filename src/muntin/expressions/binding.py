@@ -1,0 +1,100 @@
+"""From SQL nodes to typed expressions over a schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from muntin.expressions.binder import Binder
+from muntin.expressions.problems import BindingError
+from muntin.expressions.render import render
+from muntin.expressions.storage import column_type
+from muntin.expressions.tree import Column, Node, walk
+
+TOO_DEEP = "the expression is nested too deeply"
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """An expression bound to a schema: typed, comparable, picklable.
+
+    `key` is its canonical text: two expressions that differ only in case, quoting, spacing or
+    redundant parentheses have one key, are equal and hash alike. `type` is Spark's result type;
+    a timestamp column selected as it is keeps its zone, everything computed is in UTC.
+    `columns` are the input columns it reads.
+
+    >>> schema = pa.schema([("price", pa.float64()), ("vol", pa.int64())])
+    >>> bound = bind_text("(PRICE) * `vol`", schema)
+    >>> bound.key, bound.type, sorted(bound.columns), bound.can_fail
+    ('price * vol', DataType(double), ['price', 'vol'], False)
+    """
+
+    key: str
+    type: pa.DataType
+    root: Node
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The input columns that the expression reads, in the schema's spelling."""
+        return frozenset(node.name for node in walk(self.root) if isinstance(node, Column))
+
+    @cached_property
+    def can_fail(self) -> bool:
+        """Whether some row could make it fail: overflow, division by zero, a bad cast."""
+        from muntin.expressions.compiler import Compiler  # noqa: PLC0415  (loads polars)
+
+        return Compiler().compile(self.root).failed is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bound) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def bind(node: exp.Expr, schema: pa.Schema) -> Bound:
+    """Bind a SQL expression of sqlglot's Spark dialect to the columns of a schema.
+
+    Names are looked up regardless of case, table qualifiers are ignored.
+
+    Raises:
+        BindingError: A column or function is unknown, ambiguous or not allowed, or types do not
+            fit; its `node` is the node at fault.
+    """
+    try:
+        root = Binder(schema).bind(node)
+    except RecursionError as error:
+        raise BindingError(TOO_DEEP, hint="split it up", node=node) from error
+    kind = root.type
+    if isinstance(root, Column):
+        kind = column_type(schema.field(root.name).type)
+    return Bound(render(root), kind, root)
+
+
+def bind_text(text: str, schema: pa.Schema) -> Bound:
+    """Bind an expression given as text.
+
+    >>> bind_text("vol > 10 and vol<20", pa.schema([("vol", pa.int32())])).key
+    'vol > 10 AND vol < 20'
+    """
+    try:
+        node = sqlglot.parse_one(text, dialect="spark")
+    except SqlglotError as error:
+        raise BindingError(
+            f"cannot parse {text!r}: {_description(error)}", hint="write one SQL expression"
+        ) from error
+    except RecursionError as error:
+        raise BindingError(TOO_DEEP, hint="split it up") from error
+    return bind(node, schema)
+
+
+def _description(error: SqlglotError) -> str:
+    """What the parser says, without the terminal colours of its message."""
+    if isinstance(error, ParseError) and error.errors:
+        return str(error.errors[0].get("description"))
+    return str(error)

@@ -1,0 +1,66 @@
+"""Coercions that SQL implies: constants change type at once, columns get a hidden CAST."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from muntin.expressions import types as t
+from muntin.expressions.literals import convert
+from muntin.expressions.problems import BindingError
+from muntin.expressions.tree import Call, Literal, Node
+
+
+def coerce(node: Node, kind: pa.DataType) -> Node:
+    """The node as a value of `kind`, a type it safely converts to."""
+    if node.type == kind:
+        return node
+    if isinstance(node, Literal):
+        literal = convert(node, kind)
+        if literal is not None:
+            return literal
+    return Call("cast", (node,), kind, hidden=True)
+
+
+def unify(nodes: list[Node]) -> list[Node]:
+    """All nodes in the type they have in common; string constants take the others' type.
+
+    >>> from muntin.expressions.literals import number, string
+    >>> [node.value for node in unify([number("5"), string("7")])]
+    [5, 7]
+    """
+    kinds = [node.type for node in nodes if not _is_text(node)]
+    others = [kind for kind in kinds if kind not in (t.STRING, t.NULL)]
+    if not others:
+        return [coerce(node, t.common_types([n.type for n in nodes])) for node in nodes]
+    common = t.common_types(kinds)
+    # Spark reads a string beside any integer as BIGINT and beside any fraction as DOUBLE.
+    as_number = t.BIGINT if t.is_integer(common) else t.DOUBLE
+    reading = as_number if t.is_number(common) else common
+    read = [coerce(node, reading) if _is_text(node) else node for node in nodes]
+    common = t.common_types([node.type for node in read])
+    return [coerce(node, common) for node in read]
+
+
+def require(node: Node, kind: pa.DataType, function: str) -> Node:
+    """The argument as `kind`; only NULL and narrower types of its family convert.
+
+    >>> from muntin.expressions.literals import number
+    >>> require(number("2"), t.DOUBLE, "sqrt").value
+    2.0
+    """
+    if node.type in (kind, t.NULL) or _widens(node.type, kind):
+        return coerce(node, kind)
+    raise BindingError(
+        f"{function} wants {t.name_of(kind)}, not {t.name_of(node.type)}",
+        hint=f"write CAST(... AS {t.name_of(kind)})",
+    )
+
+
+def _widens(source: pa.DataType, target: pa.DataType) -> bool:
+    numbers = t.is_number(source) and t.is_number(target)
+    times = t.is_time(source) and t.is_time(target)
+    return (numbers or times) and bool(t.common_type(source, target) == target)
+
+
+def _is_text(node: Node) -> bool:
+    return isinstance(node, Literal) and node.type == t.STRING

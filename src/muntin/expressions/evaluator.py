@@ -1,0 +1,97 @@
+"""Evaluates bound expressions on Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from muntin.expressions.binding import Bound
+from muntin.expressions.storage import standard
+from muntin.expressions.tree import Column
+
+if TYPE_CHECKING:
+    from muntin.expressions.program import Program
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One expression's values for a batch.
+
+    `values` has exactly the bound type and the batch's length. `errors` marks the values that
+    failed, which are NULL; it is None when none did.
+    """
+
+    values: pa.Array
+    errors: pa.Array | None = None
+
+
+class Evaluator:
+    """Evaluates a fixed list of expressions, compiled once, on any number of batches.
+
+    Common parts of the expressions are computed once a batch. A plain column is handed over as
+    it is, a constant computed once for all batches.
+
+    >>> from muntin.expressions import bind_text
+    >>> batch = pa.table({"a": [6, 7, None], "b": [2, 0, 1]})
+    >>> [ratio] = Evaluator([bind_text("a div b", batch.schema)])(batch)
+    >>> ratio.values.to_pylist(), ratio.errors.to_pylist()
+    ([3, None, None], [False, True, False])
+    """
+
+    def __init__(self, bounds: Sequence[Bound]) -> None:
+        self.bounds = tuple(bounds)
+        self._columns: dict[int, str] = {}
+        self._constants: dict[int, Evaluated] = {}
+        computed: list[int] = []
+        for index, bound in enumerate(self.bounds):
+            if isinstance(bound.root, Column):
+                self._columns[index] = bound.root.name
+            elif not bound.columns:
+                self._constants[index] = self._program([bound]).run(pa.table({"": [None]}))[0]
+            else:
+                computed.append(index)
+        self._computed = computed
+        self._run = self._program([self.bounds[index] for index in computed])
+
+    def __reduce__(self) -> tuple[type[Evaluator], tuple[tuple[Bound, ...]]]:
+        return Evaluator, (self.bounds,)
+
+    def __call__(self, batch: pa.RecordBatch | pa.Table) -> list[Evaluated]:
+        """The values of every expression, in their order."""
+        if isinstance(batch, pa.RecordBatch):
+            batch = pa.Table.from_batches([batch])
+        computed = dict(zip(self._computed, self._run.run(batch), strict=True))
+        return [self._one(index, batch, computed) for index in range(len(self.bounds))]
+
+    def _one(self, index: int, batch: pa.Table, computed: dict[int, Evaluated]) -> Evaluated:
+        if index in computed:
+            return computed[index]
+        if index in self._columns:
+            column = standard(batch.column(self._columns[index]), self.bounds[index].type)
+            return Evaluated(single(column))
+        constant = self._constants[index]
+        values = repeated(constant.values, batch.num_rows)
+        if constant.errors is None or batch.num_rows == 0:
+            return Evaluated(values)
+        return Evaluated(values, repeated(constant.errors, batch.num_rows))
+
+    @staticmethod
+    def _program(bounds: Sequence[Bound]) -> Program:
+        from muntin.expressions.program import Program  # noqa: PLC0415  (loads polars)
+
+        return Program(bounds)
+
+
+def single(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array; no copy when it has one chunk."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def repeated(one: pa.Array, length: int) -> pa.Array:
+    """An array of one value, as long as asked."""
+    if one.type == pa.null():
+        return pa.nulls(length)
+    return pa.repeat(one[0], length)

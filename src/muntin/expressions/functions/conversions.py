@@ -1,0 +1,179 @@
+"""How a value of one type becomes one of another; NULL where it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pyarrow as pa
+
+from muntin.expressions import types as t
+from muntin.expressions.functions import formatting, parsing
+from muntin.expressions.functions.decimals import rounded, scaled_up, truncated
+from muntin.expressions.literals import MICROS_PER_DAY, MICROS_PER_SECOND
+from muntin.expressions.parts import constant, physical, quotient, wide
+
+Convert = Callable[[pl.Expr, pa.DataType, pa.DataType], pl.Expr]
+CanFail = Callable[[pa.DataType, pa.DataType], bool]
+
+EXACT_DIGITS = 15  # decimals of so many digits, and their powers of ten, are exact in a DOUBLE
+
+
+def family(kind: pa.DataType) -> str:
+    """The kind of type that conversions are listed by."""
+    if t.is_integer(kind):
+        return "integer"
+    if t.is_float(kind):
+        return "float"
+    if t.is_decimal(kind):
+        return "decimal"
+    return t.name_of(kind).lower()
+
+
+def _plain(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return value.cast(physical(target), strict=False)
+
+
+def _same(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return value
+
+
+def _integer_to_decimal(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return _within(scaled_up(_limited(value.cast(pl.Int128), target), target.scale), target)
+
+
+def _limited(value: pl.Expr, target: pa.DataType) -> pl.Expr:
+    """NULL where scaling the integer up could leave 128 bits."""
+    bound = wide(10 ** (target.precision - target.scale))
+    return pl.when(value.abs() < bound).then(value)
+
+
+def _within(value: pl.Expr, target: pa.DataType) -> pl.Expr:
+    return pl.when(value.abs() < wide(10**target.precision)).then(value)
+
+
+def _decimal_to_decimal(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    if target.scale < source.scale:
+        return _within(rounded(value, wide(10 ** (source.scale - target.scale))), target)
+    room = wide(10 ** (target.precision - (target.scale - source.scale)))
+    return scaled_up(pl.when(value.abs() < room).then(value), target.scale - source.scale)
+
+
+def _decimal_to_integer(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return truncated(value, wide(10**source.scale)).cast(physical(target), strict=False)
+
+
+def _decimal_to_float(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    if source.precision <= EXACT_DIGITS:
+        result = quotient(value.cast(pl.Float64), pl.lit(10.0**source.scale))
+    else:
+        # Reading the digits rounds once; dividing a rounded integer would round twice.
+        digits = value.cast(pl.String) + pl.lit(f"e-{source.scale}")
+        result = digits.cast(pl.Float64, strict=False)
+    return result.cast(physical(target))
+
+
+def _float_to_integer(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    """Truncated; out of range is NULL, but 2**63 itself saturates, as Spark compares doubles."""
+    whole = value.cast(pl.Float64)
+    result = whole.cast(physical(target), strict=False)
+    if target != t.BIGINT:
+        return result
+    return pl.when(whole.eq(2.0**63)).then(constant(2**63 - 1, target)).otherwise(result)
+
+
+def _to_boolean(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return value.ne(constant(0, source))
+
+
+def _date_to_timestamp(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    days = value.cast(pl.Int128) * wide(MICROS_PER_DAY)
+    return days.cast(pl.Int64, strict=False)
+
+
+def _timestamp_to_date(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return value.floordiv(constant(MICROS_PER_DAY, t.BIGINT)).cast(pl.Int32)
+
+
+def _timestamp_to_integer(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    seconds = value.floordiv(constant(MICROS_PER_SECOND, t.BIGINT))
+    return seconds.cast(physical(target), strict=False)
+
+
+def _timestamp_to_float(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    seconds = quotient(value.cast(pl.Float64), pl.lit(float(MICROS_PER_SECOND)))
+    return seconds.cast(physical(target))
+
+
+def _integer_to_timestamp(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    """Seconds since 1970; what is out of range becomes the nearest timestamp."""
+    micros = value.cast(pl.Int128) * wide(MICROS_PER_SECOND)
+    low, high = t.BOUNDS[t.BIGINT]
+    return micros.clip(wide(low), wide(high)).cast(pl.Int64)
+
+
+def _boolean_to_decimal(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return value.cast(pl.Int128) * wide(10**target.scale)
+
+
+def _never(source: pa.DataType, target: pa.DataType) -> bool:
+    return False
+
+
+def _always(source: pa.DataType, target: pa.DataType) -> bool:
+    return True
+
+
+def _narrows(source: pa.DataType, target: pa.DataType) -> bool:
+    return t.INTEGERS.index(target) < t.INTEGERS.index(source)
+
+
+def _loses(source: pa.DataType, target: pa.DataType) -> bool:
+    held = t.as_decimal(source)
+    fewer_digits = target.precision - target.scale < held.precision - held.scale
+    return bool(fewer_digits or target.scale < held.scale)
+
+
+TYPES = ("boolean", "integer", "float", "decimal", "string", "binary", "date", "timestamp")
+
+# By the families of source and target: how, and whether a value can fail.
+CONVERSIONS: dict[tuple[str, str], tuple[Convert, CanFail]] = {
+    ("integer", "integer"): (_plain, _narrows),
+    ("integer", "float"): (_plain, _never),
+    ("integer", "decimal"): (_integer_to_decimal, _loses),
+    ("integer", "boolean"): (_to_boolean, _never),
+    ("integer", "string"): (formatting.from_integer, _never),
+    ("integer", "timestamp"): (_integer_to_timestamp, _never),
+    ("boolean", "integer"): (_plain, _never),
+    ("boolean", "float"): (_plain, _never),
+    ("boolean", "decimal"): (_boolean_to_decimal, _never),
+    ("boolean", "string"): (formatting.from_boolean, _never),
+    ("float", "float"): (_plain, _never),
+    ("float", "integer"): (_float_to_integer, _always),
+    ("float", "boolean"): (_to_boolean, _never),
+    ("decimal", "decimal"): (_decimal_to_decimal, _loses),
+    ("decimal", "integer"): (_decimal_to_integer, _always),
+    ("decimal", "float"): (_decimal_to_float, _never),
+    ("decimal", "boolean"): (_to_boolean, _never),
+    ("decimal", "string"): (formatting.from_decimal, _never),
+    ("string", "integer"): (parsing.to_integer, _always),
+    ("string", "float"): (parsing.to_float, _always),
+    ("string", "boolean"): (parsing.to_boolean, _always),
+    ("string", "date"): (parsing.to_date, _always),
+    ("string", "binary"): (_plain, _never),
+    ("date", "string"): (formatting.from_date, _never),
+    ("timestamp", "integer"): (_timestamp_to_integer, _always),
+    ("timestamp", "float"): (_timestamp_to_float, _never),
+    **{
+        pair: conversion
+        for zoned in ("timestamp", "timestamp_ntz")
+        for pair, conversion in {
+            ("date", zoned): (_date_to_timestamp, _always),
+            (zoned, "date"): (_timestamp_to_date, _never),
+            (zoned, "string"): (formatting.from_timestamp, _never),
+        }.items()
+    },
+    ("timestamp", "timestamp_ntz"): (_same, _never),
+    ("timestamp_ntz", "timestamp"): (_same, _never),
+    **{("void", target): (_plain, _never) for target in (*TYPES, "timestamp_ntz")},
+}
