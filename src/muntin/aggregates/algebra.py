@@ -1,0 +1,99 @@
+"""The algebra of an aggregate: lift, combine, lower, identity, and perhaps an inverse."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from muntin.errors import AggregateError
+
+
+class Aggregate(ABC):
+    """A function of many rows that is computed from partials.
+
+    `lift` makes a partial of one row, `combine` joins two partials (associative, the left one
+    holds the earlier rows), `lower` reads the answer off a partial. Partials are values: neither
+    `combine` nor `inverse` changes its operands. `combine(identity, p)` is `p`.
+
+    A row is the bare value for one argument and a tuple for several (or none). A row with a NULL
+    argument is left out unless `skips_nulls` is false. A `timed` aggregate is lifted from
+    `(value, time)`.
+
+    Attributes:
+        name: The SQL name, any case.
+        invertible: `inverse(combine(a, b), b)` is `a`.
+        commutative: The order of rows does not matter.
+        selective: The result of `combine` is one of its operands.
+        duplicate_insensitive: `combine(p, p)` is `p`.
+        skips_nulls: Rows with a NULL argument never reach `lift`.
+        timed: `lift` is given the row's event time as well.
+
+    >>> class Longest(Aggregate):
+    ...     name = "longest"
+    ...     selective = duplicate_insensitive = True
+    ...     identity = 0
+    ...     def lift(self, value): return len(value)
+    ...     def combine(self, a, b): return max(a, b)
+    ...     def lower(self, partial): return partial
+    ...     def result_type(self, types): return pa.int64()
+    >>> Longest().of(["sash", None, "muntin"])
+    6
+
+    Terms after Gray et al., Data Cube, ICDE 1996, and Tangwongsan et al., VLDB 2015.
+    """
+
+    name: ClassVar[str]
+    invertible: ClassVar[bool] = False
+    commutative: ClassVar[bool] = True
+    selective: ClassVar[bool] = False
+    duplicate_insensitive: ClassVar[bool] = False
+    skips_nulls: bool = True
+    timed: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def identity(self) -> Any:
+        """The partial of no rows."""
+
+    @abstractmethod
+    def lift(self, value: Any) -> Any:
+        """The partial of one row."""
+
+    @abstractmethod
+    def combine(self, a: Any, b: Any) -> Any:
+        """The partial of `a`'s rows followed by `b`'s."""
+
+    @abstractmethod
+    def lower(self, partial: Any) -> Any:
+        """The answer; None is NULL, OverflowError says that the result type cannot hold it."""
+
+    @abstractmethod
+    def result_type(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
+        """The answer's type for arguments of `types`; AggregateError if it takes none such."""
+
+    def inverse(self, a: Any, b: Any) -> Any:
+        """`a` without the rows of `b`, which `a` must contain."""
+        raise AggregateError(
+            f"{self.name} has no inverse",
+            hint="use a technique that only combines, or check `invertible` first",
+        )
+
+    def partial(self, value: Any) -> Any:
+        """The partial of one row, NULL rules applied."""
+        if self.skips_nulls and _has_null(value):
+            return self.identity
+        return self.lift(value)
+
+    def of(self, values: Iterable[Any]) -> Any:
+        """The answer for `values`, straight from the definition."""
+        partial = self.identity
+        for value in values:
+            partial = self.combine(partial, self.partial(value))
+        return self.lower(partial)
+
+
+def _has_null(value: Any) -> bool:
+    return value is None or (isinstance(value, tuple) and any(item is None for item in value))

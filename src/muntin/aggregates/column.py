@@ -1,0 +1,73 @@
+"""The contract of a part's column: the accumulators of one part for many cells, as arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates.parts import Part
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class PartColumn(ABC):
+    """The state of one part for `len(self)` cells; a fresh cell holds the identity.
+
+    `update`, `merge` and `resize` change the column, the other methods give a column of its own.
+    A cell index of -1 leaves the row (or the other column's cell) out.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes held by the arrays."""
+
+    @abstractmethod
+    def update(self, cells: Ints, args: tuple[pa.Array, ...], times: Ints | None = None) -> None:
+        """Add row i to cell `cells[i]`, leaving out rows that the part's NULL rules leave out."""
+
+    @abstractmethod
+    def merge(self, cells: Ints, other: Self) -> None:
+        """Combine cell i of `other` into own cell `cells[i]`."""
+
+    @abstractmethod
+    def take(self, indices: Ints) -> Self:
+        """The cells at `indices`, in that order, repeats allowed."""
+
+    @abstractmethod
+    def slide(self, starts: Ints, ends: Ints) -> Self:
+        """A column whose cell i combines own cells `starts[i]` to `ends[i] - 1`.
+
+        Cheapest where starts and ends do not fall; each place where they do starts a run anew.
+        """
+
+    @abstractmethod
+    def resize(self, size: int) -> None:
+        """Grow to `size` cells. Copies: grow by a factor, not by one."""
+
+    @abstractmethod
+    def to_arrow(self) -> pa.RecordBatch:
+        """A snapshot, one row a cell."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrow(cls, part: Part, batch: pa.RecordBatch) -> Self:
+        """The column of a snapshot."""
+
+
+def grown(array: npt.NDArray[np.generic], size: int, fill: int = 0) -> npt.NDArray[np.generic]:
+    """A copy of `array` with `size` rows, the added ones filled."""
+    out = np.full((size, *array.shape[1:]), fill, array.dtype)
+    out[: len(array)] = array
+    return out

@@ -1,0 +1,175 @@
+"""Answers from columns of parts, one function a family of aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.aggregates.coders import decimal_array
+from muntin.aggregates.column import Bools, Ints
+from muntin.aggregates.exact import quotient
+from muntin.aggregates.exact_kernels import LOW32, ORIGIN
+from muntin.aggregates.log_kernels import INFINITIES, NANS, NEGATIVES, ZEROS
+from muntin.aggregates.moment_kernels import variances
+from muntin.aggregates.parts import Lowered
+from muntin.aggregates.sum_column import SumColumn
+from muntin.aggregates.sums import decimal_avg
+
+if TYPE_CHECKING:
+    from muntin.aggregates.registry import ResolvedAggregate
+
+Lowering = Callable[["ResolvedAggregate", Sequence[Any]], Lowered]
+
+
+def lower(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    """The answers of an aggregate, from one column for each of its parts."""
+    return _LOWERINGS.get(aggregate.name, _lower_user)(aggregate, columns)
+
+
+def _lower_count(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    return Lowered(pa.array(columns[0].counts))
+
+
+def _lower_value(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    """min, max and the picks hold their answers."""
+    return Lowered(columns[0].result())
+
+
+def _lower_sum(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    sums, counts = columns
+    valid = counts.counts > 0
+    if pa.types.is_floating(aggregate.type):
+        return Lowered(pa.array(sums.doubles(), mask=~valid))
+    words, failed = sums.words()
+    return _checked(words, failed, valid, aggregate.type)
+
+
+def _checked(words: Ints, failed: Bools, valid: Bools, kind: pa.DataType) -> Lowered:
+    """128-bit integers as an integer or decimal type, failed where that cannot hold them."""
+    high, low = words[:, 1], words[:, 0]
+    if pa.types.is_decimal(kind):
+        limit = 10**kind.precision
+        failed = failed | ~_below(high, low, limit) | _below(high, low, 1 - limit)
+        return _failing(decimal_array(words, valid & ~failed, kind), failed & valid)
+    failed = failed | (high != low >> 63)
+    return _failing(pa.array(low, mask=~valid | failed), failed & valid)
+
+
+def _below(high: Ints, low: Ints, bound: int) -> Bools:
+    """Which 128-bit integers are less than `bound`."""
+    top, rest = bound >> 64, np.uint64(bound & (2**64 - 1))
+    below: Bools = (high < top) | ((high == top) & (low.view(np.uint64) < rest))
+    return below
+
+
+def _failing(values: pa.Array, failed: Bools) -> Lowered:
+    return Lowered(values, pa.array(failed) if failed.any() else None)
+
+
+def _lower_avg(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    sums, counts = columns[0], columns[1].counts
+    if not pa.types.is_decimal(aggregate.type):
+        return Lowered(pa.array(sums.doubles() / np.maximum(counts, 1), mask=counts == 0))
+    scale = aggregate.types[0].scale
+    values: list[Any] = [None] * len(sums)
+    failed = np.zeros(len(sums), np.bool_)
+    for cell in np.flatnonzero(counts).tolist():
+        units = sums.units(cell) >> ORIGIN
+        try:
+            values[cell] = decimal_avg(units, int(counts[cell]), scale, aggregate.type)
+        except OverflowError:
+            failed[cell] = True
+    return _failing(pa.array(values, aggregate.type), failed)
+
+
+def _lower_variance(ddof: int, root: bool) -> Lowering:
+    def lowered(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+        counts = columns[2].counts
+        out = _variances(columns[0], columns[1], counts, ddof)
+        return Lowered(pa.array(np.sqrt(out) if root else out, mask=counts <= ddof))
+
+    return lowered
+
+
+def _variances(
+    sums: SumColumn, squares: SumColumn, counts: Ints, ddof: int
+) -> npt.NDArray[np.float64]:
+    kind = sums.part.types[0]
+    scale = 2 * kind.scale if pa.types.is_decimal(kind) else 0
+    divisors = [10 ** min(9, scale - done) for done in range(0, scale, 9)]
+    out = variances(
+        sums.limbs, sums.base, squares.limbs, squares.base, counts, ddof,
+        np.array(divisors, np.uint64),
+    ).view(np.float64)  # fmt: skip
+    # Counts too large for the kernel's division; a handful of cells in a lifetime.
+    for cell in np.flatnonzero(counts > LOW32).tolist():
+        n, total = int(counts[cell]), sums.units(cell)
+        numerator = n * (squares.units(cell) << ORIGIN) - total * total
+        out[cell] = quotient(numerator, n * (n - ddof) * 10**scale << 2 * ORIGIN)
+    if sums.specials is not None:
+        out[(sums.specials != 0).any(axis=1)] = np.nan
+    return out
+
+
+def _lower_range(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    low, high = columns[0].result(), columns[1].result()
+    if pa.types.is_floating(aggregate.type):
+        low, high = low.cast(pa.float64()), high.cast(pa.float64())
+        return Lowered(pc.subtract(high, low))
+    span = SumColumn.empty(columns[0].part, len(low))
+    cells = np.arange(len(low))
+    span.update(cells, (low,))
+    span.negate()
+    span.update(cells, (high,))
+    words, failed = span.words()
+    return _checked(words, failed, columns[0].seen(), aggregate.type)
+
+
+def _lower_product(mean: bool) -> Lowering:
+    def lowered(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+        logs, counts = columns[0], columns[1].counts
+        out = logs.powers(counts, mean)
+        if logs.specials is not None:
+            seen = logs.specials.T > 0
+            out[seen[INFINITIES]] = np.inf
+            if not mean:
+                out[logs.specials[:, NEGATIVES] % 2 == 1] *= -1
+            out[seen[ZEROS]] = 0.0
+            wrong = seen[NANS] | (seen[ZEROS] & seen[INFINITIES])
+            out[wrong | seen[NEGATIVES] if mean else wrong] = np.nan
+        return Lowered(pa.array(out, mask=counts == 0))
+
+    return lowered
+
+
+def _lower_user(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    values, failed = columns[0].answers()
+    return _failing(pa.array(values, aggregate.type), failed)
+
+
+_LOWERINGS: dict[str, Lowering] = {
+    "count": _lower_count,
+    "count_if": _lower_count,
+    "sum": _lower_sum,
+    "avg": _lower_avg,
+    "var_pop": _lower_variance(0, root=False),
+    "var_samp": _lower_variance(1, root=False),
+    "stddev_pop": _lower_variance(0, root=True),
+    "stddev_samp": _lower_variance(1, root=True),
+    "product": _lower_product(mean=False),
+    "geo_mean": _lower_product(mean=True),
+    "value_range": _lower_range,
+    "min": _lower_value,
+    "max": _lower_value,
+    "bool_and": _lower_value,
+    "bool_or": _lower_value,
+    "first": _lower_value,
+    "last": _lower_value,
+    "min_by": _lower_value,
+    "max_by": _lower_value,
+}

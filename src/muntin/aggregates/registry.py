@@ -1,0 +1,171 @@
+"""Aggregates by SQL name: the built-in ones, their aliases, and those that users register."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from muntin.aggregates.algebra import Aggregate
+from muntin.aggregates.builtin import BuiltIn
+from muntin.aggregates.counting import Count, CountIf
+from muntin.aggregates.extremes import BoolAnd, BoolOr, Max, Min, ValueRange
+from muntin.aggregates.moments import StddevPop, StddevSamp, VarPop, VarSamp
+from muntin.aggregates.parts import USER, Lowered, Part
+from muntin.aggregates.picks import First, Last, MaxBy, MinBy
+from muntin.aggregates.products import GeoMean, Product
+from muntin.aggregates.sums import Avg, Sum
+from muntin.errors import AggregateError, did_you_mean
+
+if TYPE_CHECKING:
+    from muntin.aggregates.column import PartColumn
+
+BUILT_IN: tuple[type[BuiltIn], ...] = (
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    Product,
+    GeoMean,
+    ValueRange,
+    VarPop,
+    VarSamp,
+    StddevPop,
+    StddevSamp,
+    First,
+    Last,
+    MinBy,
+    MaxBy,
+    BoolAnd,
+    BoolOr,
+    CountIf,
+)
+_BUILT_IN_NAMES = {
+    name: built_in for built_in in BUILT_IN for name in (built_in.name, *built_in.aliases)
+}
+_registered: dict[str, Aggregate] = {}
+
+
+@dataclass(frozen=True, repr=False)
+class ResolvedAggregate:
+    """An aggregate bound to argument types, decomposed into parts.
+
+    Attributes:
+        name: Its own name, also where an alias was written.
+        types: The types of the arguments.
+        parts: The accumulators it is read from; equal parts over equal arguments are shared.
+        type: The type of the answer.
+        algebra: The same aggregate on Python values.
+    """
+
+    name: str
+    types: tuple[pa.DataType, ...]
+    parts: tuple[Part, ...]
+    type: pa.DataType
+    algebra: Aggregate = field(compare=False)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(map(str, self.parts))
+        types = ", ".join(map(str, self.types)) or "*"
+        return f"ResolvedAggregate({self.name}({types}) -> {self.type}, parts: {parts})"
+
+    @property
+    def invertible(self) -> bool:
+        """Whether every part can be subtracted."""
+        return all(part.invertible for part in self.parts)
+
+    @property
+    def commutative(self) -> bool:
+        """Whether rows and partials may be combined in any order."""
+        return self.algebra.commutative
+
+    def lower(self, columns: Sequence[PartColumn]) -> Lowered:
+        """The answers, one a cell, from one column for each of `parts`."""
+        # Deferred: lowering runs compiled kernels, which planning does without.
+        from muntin.aggregates import lowering  # noqa: PLC0415
+
+        return lowering.lower(self, columns)
+
+
+def resolve(
+    name: str, types: Sequence[pa.DataType], *, ignore_nulls: bool = False
+) -> ResolvedAggregate:
+    """The aggregate of a SQL name or alias, for arguments of these types.
+
+    >>> resolve("MEAN", [pa.float64()])
+    ResolvedAggregate(avg(double) -> double, parts: sum(double), count(double))
+    >>> resolve("avg", [pa.float64()]).parts == resolve("sum", [pa.float64()]).parts
+    True
+    """
+    kinds = tuple(types)
+    key = name.lower()
+    if key in _registered:
+        return _resolve_user(_registered[key], kinds)
+    if key not in _BUILT_IN_NAMES:
+        raise AggregateError(f"no aggregate is named {name}", hint=did_you_mean(key, names()))
+    built_in = _BUILT_IN_NAMES[key]
+    if ignore_nulls and issubclass(built_in, First):
+        bound: BuiltIn = built_in(kinds, ignore_nulls=True)
+    elif ignore_nulls:
+        raise AggregateError(
+            f"{built_in.name} takes no IGNORE NULLS",
+            hint="only first and last keep NULL; leave it out",
+        )
+    else:
+        bound = built_in(kinds)
+    return ResolvedAggregate(built_in.name, kinds, bound.parts, bound.type, bound)
+
+
+def _resolve_user(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> ResolvedAggregate:
+    kind = USER + aggregate.name.lower()
+    part = Part(kind, types, tuple(range(len(types))))
+    return ResolvedAggregate(
+        aggregate.name.lower(), types, (part,), aggregate.result_type(types), aggregate
+    )
+
+
+def register(aggregate: Aggregate) -> None:
+    """Make a user's aggregate known by its name; AggregateError if the name is taken.
+
+    It runs on Python objects. One that is not commutative sees rows in the order of event time
+    and runs in the local engine only.
+    """
+    key = aggregate.name.lower()
+    if key in names():
+        raise AggregateError(
+            f"an aggregate named {aggregate.name} exists", hint="choose another name"
+        )
+    if aggregate.invertible and type(aggregate).inverse is Aggregate.inverse:
+        raise AggregateError(
+            f"{aggregate.name} says it is invertible but defines no inverse",
+            hint="define `inverse`, or leave `invertible` false",
+        )
+    _registered[key] = aggregate
+
+
+def unregister(name: str) -> None:
+    """Forget a registered aggregate; the built-in ones stay."""
+    if _registered.pop(name.lower(), None) is None:
+        raise AggregateError(f"no aggregate named {name} was registered", hint="see `names()`")
+
+
+def registered(name: str) -> Aggregate:
+    """The user's aggregate of this name."""
+    try:
+        return _registered[name.lower()]
+    except KeyError:
+        raise AggregateError(
+            f"no aggregate named {name} was registered", hint="call `register` in this process"
+        ) from None
+
+
+def names() -> frozenset[str]:
+    """All names and aliases, in lower case.
+
+    >>> {"avg", "mean", "any"} <= names()
+    True
+    """
+    return frozenset(_BUILT_IN_NAMES) | frozenset(_registered)
