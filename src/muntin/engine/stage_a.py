@@ -22,6 +22,9 @@ from muntin.windows.cut import slice_starts
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+# What a column derives from its arguments stays in the cache, and off fresh pages of memory.
+_BLOCK = 1 << 17
+
 
 @dataclass(frozen=True)
 class PartialBatch:
@@ -143,13 +146,20 @@ def _accumulate(node: Partials, slices: Ints, starts: Ints, scope: _Scope) -> Pa
             columns.append(counted[condition])
             continue
         column = empty(accumulator.part, cell_slices.size)
-        column.update(filtered[condition], args, scope.ticks)
+        _update(column, filtered[condition], args, scope.ticks)
         columns.append(column)
         if every_row:
             counted[condition] = column
     keys = scope.groups(node.grouping).keys
     taken = tuple(key.take(pa.array(cell_groups)) for key in keys)
     return PartialBatch(starts[cell_slices], taken, tuple(columns))
+
+
+def _update(column: PartColumn, cells: Ints, args: tuple[pa.Array, ...], ticks: Ints) -> None:
+    for low in range(0, cells.size, _BLOCK):
+        high = min(low + _BLOCK, cells.size)
+        block = tuple(arg.slice(low, high - low) for arg in args)
+        column.update(cells[low:high], block, ticks[low:high])
 
 
 def _cells(node: Partials, slices: Ints, count: int, scope: _Scope) -> tuple[Ints, Ints, Ints]:
