@@ -36,7 +36,9 @@ def trades(
     weights = 1 / np.arange(1, symbols + 1)
     chosen = random.choice(symbols, rows, p=weights / weights.sum())
     base = 20 + 10 * (np.arange(symbols) % 18)
-    cents = base[chosen] * 100 + np.cumsum(random.integers(-1, 2, rows)) % 400
+    # A walk that turns back at both ends of a range of four dollars.
+    walk = np.abs(np.cumsum(random.integers(-1, 2, rows)) % 800 - 400)
+    cents = base[chosen] * 100 + walk
     names = pa.array([_symbol(i) for i in range(symbols)])
     exchanges = pa.array(_EXCHANGES)
     return pa.table(
