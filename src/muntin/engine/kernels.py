@@ -118,20 +118,21 @@ def pack_short(offsets: Offsets, data: npt.NDArray[np.uint8], valid: Bools) -> I
 
 @njit(cache=True)
 def count_windows(
-    groups: Ints, starts: Ints, range_: int, slide: int, phase: int
+    groups: Ints, starts: Ints, range_: int, slide: int, phase: int, least: int, most: int
 ) -> tuple[int, int, int]:
     """How many (window, group) pairs hold a slice; with the lowest and highest window index.
 
-    ``groups`` and ``starts`` list the slices that hold rows, sorted by group, then start.
+    ``groups`` and ``starts`` list the slices that hold rows, sorted by group, then start. Only
+    windows numbered ``least`` to ``most`` count.
     """
     total = 0
     lowest, highest = np.int64(2**62), np.int64(-(2**62))
-    following = np.int64(-(2**62))
+    following = np.int64(least)
     for i in range(starts.size):
         if i > 0 and groups[i] != groups[i - 1]:
-            following = np.int64(-(2**62))
+            following = np.int64(least)
         first = max((starts[i] - phase) // slide + 1, following)
-        last = (starts[i] + range_ - phase) // slide
+        last = min((starts[i] + range_ - phase) // slide, most)
         if last >= first:
             total += last - first + 1
             following = last + 1
@@ -141,9 +142,16 @@ def count_windows(
 
 @njit(cache=True)
 def list_windows(
-    groups: Ints, starts: Ints, range_: int, slide: int, phase: int, total: int
+    groups: Ints,
+    starts: Ints,
+    range_: int,
+    slide: int,
+    phase: int,
+    least: int,
+    most: int,
+    total: int,
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """Every (window, group) pair that holds a slice, with the run of slices it covers.
+    """The ``total`` (window, group) pairs that hold a slice, with the run of slices each covers.
 
     Window ``k`` covers ``[phase + k * slide - range, phase + k * slide)``. Returns the window
     indices, the groups, and for each the first slice and one past the last; in order of group,
@@ -155,13 +163,13 @@ def list_windows(
     highs = np.empty(total, np.int64)
     at = 0
     low = high = 0
-    following = np.int64(-(2**62))
+    following = np.int64(least)
     for i in range(starts.size):
         if i > 0 and groups[i] != groups[i - 1]:
-            following = np.int64(-(2**62))
+            following = np.int64(least)
             low = high = i
         first = max((starts[i] - phase) // slide + 1, following)
-        last = (starts[i] + range_ - phase) // slide
+        last = min((starts[i] + range_ - phase) // slide, most)
         for k in range(first, last + 1):
             end = phase + k * slide
             while starts[low] < end - range_:

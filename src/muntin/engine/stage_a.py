@@ -42,6 +42,7 @@ class StageOutput:
     partials: list[PartialBatch]
     ticks: Ints
     rows: int
+    late_rows: int
     bad_rows: int
     errors: Counter[str] = field(default_factory=Counter)
 
@@ -55,21 +56,32 @@ class StageA:
         self._evaluate = Evaluator(self._bounds)
         self._classes = [np.array(s.classes, np.int64).reshape(-1, 2) for s in plan.slicings]
 
-    def __call__(self, batch: pa.Table, first_position: int = 0) -> StageOutput:
-        """Partials of a batch whose first row has the given position in time order."""
+    def __call__(
+        self, batch: pa.Table, first_position: int = 0, watermark: int | None = None
+    ) -> StageOutput:
+        """Partials of a batch, without the rows that have no time or lie below the watermark.
+
+        ``first_position`` is the place of the first row in time order, for ROWS windows.
+        """
         rows = batch.num_rows
         time = batch[self.plan.timeline.column]
         if time.null_count:
             batch = batch.filter(pc.is_valid(time))
+        bad_rows = rows - batch.num_rows
+        ticks = _places(self.plan.timeline, batch)[0]
+        if watermark is not None and ticks.size and ticks.min() < watermark:
+            batch = batch.filter(pa.array(ticks >= watermark))
+            ticks = ticks[ticks >= watermark]
         values = dict(zip(self._bounds, self._evaluate(batch), strict=True))
-        scope = _Scope(_places(self.plan.timeline, batch)[0], values)
+        scope = _Scope(ticks, values)
         slices = [
             _cut(slicing, classes, batch, first_position)
             for slicing, classes in zip(self.plan.slicings, self._classes, strict=True)
         ]
         partials = [_accumulate(node, *slices[node.slicing], scope) for node in self.plan.partials]
         errors = _count_errors(self.plan, scope)
-        return StageOutput(partials, scope.ticks, rows, rows - batch.num_rows, errors)
+        late_rows = rows - bad_rows - batch.num_rows
+        return StageOutput(partials, ticks, rows, late_rows, bad_rows, errors)
 
 
 def _places(timeline: Timeline, batch: pa.Table) -> tuple[Ints, Bools | None]:

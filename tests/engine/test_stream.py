@@ -1,0 +1,111 @@
+"""Batches of a stream: what is late, when a window is answered, and what is kept."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from muntin.engine import LocalEngine, naive
+from muntin.errors import WindowError
+from muntin.plan import build_plan
+from muntin.queries import queries
+from muntin.testing import assert_same_rows
+from oracle.random_queries import queries as random_queries
+from oracle.random_streams import stream
+
+
+def engine_for(sql: str, lateness: int) -> LocalEngine:
+    schema = pa.schema({"t": pa.int64(), "v": pa.int64()})
+    return LocalEngine(build_plan(queries(sql), schema, "t"), lateness)
+
+
+def rows(*times: int) -> pa.Table:
+    return pa.table({"t": pa.array(times, pa.int64()), "v": pa.array(times, pa.int64())})
+
+
+def test_a_window_is_answered_when_the_watermark_reaches_its_end() -> None:
+    #  batch   1: 1 3     2: 4      3: 9         lateness 0
+    #  W after    3          4         9         [0, 4) with batch 2, [4, 8) with batch 3
+    engine = engine_for("SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]", 0)
+    assert engine.feed(rows(1, 3)) == {}
+    assert engine.feed(rows(4))["q1"].to_pydict() == {
+        "window_start": [0], "window_end": [4], "n": [2]
+    }  # fmt: skip
+    assert engine.feed(rows(9))["q1"]["window_start"].to_pylist() == [4]
+    assert engine.close()["q1"]["n"].to_pylist() == [1]
+
+
+def test_lateness_holds_windows_open_and_rows_below_the_watermark_are_dropped() -> None:
+    #  batch   1: 10     2: 7 8      3: 12        lateness 3
+    #  W          -         7          7 -> 9     7 is not late (7 >= 7), 6 would be
+    engine = engine_for("SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]", 3)
+    engine.feed(rows(10))
+    assert engine.watermark == 7
+    assert engine.feed(rows(6, 7, 8)) == {}
+    assert engine.statistics.late_rows == 1
+    done = engine.feed(rows(12))
+    assert done["q1"].to_pydict() == {"window_start": [4], "window_end": [8], "n": [1]}
+
+
+def test_no_row_is_late_within_its_own_batch() -> None:
+    engine = engine_for("SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]", 0)
+    done = engine.feed(rows(100, 1))
+    assert engine.statistics.late_rows == 0
+    assert done["q1"].to_pydict() == {"window_start": [0], "window_end": [4], "n": [1]}
+
+
+def test_empty_windows_are_filled_when_the_next_one_is_answered() -> None:
+    #  t   1 . . . . . . . 17           gaps [4, 16) come with [16, 20), not before
+    engine = engine_for("SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4] EMIT EMPTY", 0)
+    engine.feed(rows(1))
+    assert engine.feed(rows(17))["q1"]["n"].to_pylist() == [1]
+    assert engine.feed(rows(20))["q1"].to_pydict() == {
+        "window_start": [4, 8, 12, 16], "window_end": [8, 12, 16, 20], "n": [0, 0, 0, 1]
+    }  # fmt: skip
+
+
+def test_slices_that_no_window_needs_are_forgotten() -> None:
+    engine = engine_for("SELECT sum(v) AS s FROM s [RANGE 8 SLIDE 4]", 0)
+    for time in range(1000):
+        engine.feed(rows(time))
+        assert engine._stores[0].slices <= 3
+
+
+@pytest.mark.parametrize("window", ["ROWS 4 SLIDE 4", "RANGE 4 SLIDE 4 WATTR v"])
+def test_windows_that_time_does_not_close_are_refused(window: str) -> None:
+    with pytest.raises(WindowError, match="bounded data only"):
+        engine_for(f"SELECT count(*) FROM s [{window}]", 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_stream_answers_what_recomputation_of_its_rows_answers(seed: int) -> None:
+    rng = random.Random(5000 + seed)
+    table = stream(rng)
+    asked = random_queries(rng, most=10)
+    plan = build_plan(queries(";".join(q.sql for q in asked)), table.schema, "ts")
+    lateness = rng.choice([0, 60_000_000, 10**9, 10**16])
+    engine = LocalEngine(plan, lateness)
+    kept, results = [], {query.name: [] for query in asked}
+    watermark = None
+    for batch in table.to_batches(max_chunksize=rng.choice([1, 5, 40])):
+        ticks = batch["ts"].cast(pa.int64()).to_pylist()
+        alive = [watermark is None or tick >= watermark for tick in ticks]
+        kept.append(pa.Table.from_batches([batch]).filter(pa.array(alive, pa.bool_())))
+        due = engine.feed(batch)
+        reached = max([tick - lateness for tick in ticks] + [watermark or -(2**62)])
+        for name, result in due.items():
+            ends = result["window_end"].cast(pa.int64()).to_pylist()
+            assert all(end <= reached for end in ends)
+            assert watermark is None or all(end > watermark for end in ends)
+            results[name].append(result)
+        watermark = reached
+    for name, result in engine.close().items():
+        results[name].append(result)
+    alive_rows = pa.concat_tables([table.slice(0, 0), *kept])
+    assert engine.statistics.late_rows == table.num_rows - alive_rows.num_rows
+    for query in asked:
+        expected = naive.answer(plan, query.name, alive_rows)
+        close = {n: 1e-12 for n, text in query.outputs.items() if text[:3] in ("pro", "geo")}
+        assert_same_rows(pa.concat_tables(results[query.name]), expected, close=close)
