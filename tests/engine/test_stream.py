@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.engine import LocalEngine, naive
-from muntin.errors import WindowError
+from muntin.errors import DataError, WindowError
 from muntin.plan import build_plan
 from muntin.queries import queries
 from muntin.testing import assert_same_rows
@@ -93,6 +93,8 @@ def test_a_stream_answers_what_recomputation_of_its_rows_answers(seed: int) -> N
         ticks = batch["ts"].cast(pa.int64()).to_pylist()
         alive = [watermark is None or tick >= watermark for tick in ticks]
         kept.append(pa.Table.from_batches([batch]).filter(pa.array(alive, pa.bool_())))
+        if rng.random() < 0.2:
+            engine = LocalEngine.restore(plan, engine.snapshot())
         due = engine.feed(batch)
         reached = max([tick - lateness for tick in ticks] + [watermark or -(2**62)])
         for name, result in due.items():
@@ -109,3 +111,12 @@ def test_a_stream_answers_what_recomputation_of_its_rows_answers(seed: int) -> N
         expected = naive.answer(plan, query.name, alive_rows)
         close = {n: 1e-12 for n, text in query.outputs.items() if text[:3] in ("pro", "geo")}
         assert_same_rows(pa.concat_tables(results[query.name]), expected, close=close)
+
+
+def test_a_snapshot_of_other_queries_or_other_bytes_is_refused() -> None:
+    engine = engine_for("SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]", 0)
+    other = engine_for("SELECT sum(v) AS n FROM s [RANGE 4 SLIDE 4]", 0)
+    with pytest.raises(DataError, match="of other queries"):
+        LocalEngine.restore(other.plan, engine.snapshot())
+    with pytest.raises(DataError, match="no snapshot"):
+        LocalEngine.restore(other.plan, b"12345678")

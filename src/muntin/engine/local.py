@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.engine.snapshot import pack, unpack
 from muntin.engine.stage_a import StageA
 from muntin.engine.stage_b import FIRST_WINDOW, LAST_WINDOW, Answer, Due, StageB
 from muntin.engine.store import SliceStore
@@ -90,6 +91,29 @@ class LocalEngine:
         """Answer every window that holds a row and has no answer yet; all queries, by name."""
         results = self._answer_until(None)
         return {final.name: results[final.name] for final in self.plan.finals}
+
+    def snapshot(self) -> bytes:
+        """The state of a stream as bytes, from which :meth:`restore` goes on identically."""
+        state = {
+            "lateness": self.lateness,
+            "watermark": self.watermark,
+            "next": self._next,
+            "gaps": self._gaps,
+            "statistics": vars(self.statistics),
+        }
+        return pack(state, self.plan, self._stores)
+
+    @classmethod
+    def restore(cls, plan: SharedPlan, data: bytes) -> LocalEngine:
+        """An engine for the same plan in the state of a snapshot."""
+        state, stores = unpack(data, plan)
+        engine = cls(plan, state["lateness"])
+        engine.watermark = state["watermark"]
+        engine._next, engine._gaps = state["next"], state["gaps"]
+        counts = state["statistics"]
+        engine.statistics = Statistics(**{**counts, "errors": Counter(counts["errors"])})
+        engine._stores = stores
+        return engine
 
     def _answer_until(self, watermark: int | None) -> Results:
         results = {}

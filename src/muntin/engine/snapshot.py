@@ -1,0 +1,99 @@
+"""The engine's state as bytes, and back: Arrow IPC throughout, with a version."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.aggregates.columns import from_arrow
+from muntin.engine.stage_a import PartialBatch
+from muntin.engine.store import SliceStore
+from muntin.errors import DataError
+from muntin.plan.nodes import Partials, SharedPlan
+
+VERSION = 1
+_SCHEMA = pa.schema({"name": pa.string(), "data": pa.large_binary()})
+
+
+def pack(state: dict[str, Any], plan: SharedPlan, stores: list[SliceStore]) -> bytes:
+    """A snapshot: some values that JSON can hold, and all partials."""
+    head = {"version": VERSION, "state": state, "partials": _describe(plan)}
+    names, blobs = ["head"], [json.dumps(head).encode()]
+    for i, store in enumerate(stores):
+        batch = store.table().as_batch()
+        keys = [pa.array(batch.starts), *batch.keys]
+        names.append(f"{i}")
+        blobs.append(
+            _to_bytes(pa.RecordBatch.from_arrays(keys, [str(k) for k in range(len(keys))]))
+        )
+        for j, column in enumerate(batch.columns):
+            names.append(f"{i}/{j}")
+            blobs.append(_to_bytes(column.to_arrow()))
+    items = pa.RecordBatch.from_arrays(
+        [pa.array(names), pa.array(blobs, pa.large_binary())], schema=_SCHEMA
+    )
+    return _to_bytes(items)
+
+
+def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceStore]]:
+    """What a snapshot of this plan holds."""
+    try:
+        items = _from_bytes(data)
+        blobs = dict(zip(items["name"].to_pylist(), items["data"].to_pylist(), strict=True))
+        head = json.loads(blobs["head"])
+    except (pa.ArrowInvalid, KeyError, ValueError) as error:
+        raise DataError("these bytes are no snapshot", hint="give what snapshot() made") from error
+    if head["version"] != VERSION:
+        raise DataError(
+            f"the snapshot has format {head['version']}, this version reads {VERSION}",
+            hint="restore it with the version of Muntin that made it",
+        )
+    if head["partials"] != _describe(plan):
+        raise DataError(
+            "the snapshot is of other queries", hint="restore it with the queries it was made with"
+        )
+    return head["state"], [_store(i, node, blobs) for i, node in enumerate(plan.partials)]
+
+
+def _store(index: int, node: Partials, blobs: dict[str, bytes]) -> SliceStore:
+    slices = _from_bytes(blobs[f"{index}"])
+    columns = tuple(
+        from_arrow(accumulator.part, _from_bytes(blobs[f"{index}/{j}"]))
+        for j, accumulator in enumerate(node.accumulators)
+    )
+    starts = np.array(slices[0].to_numpy(), np.int64)
+    store = SliceStore(node)
+    store.add(PartialBatch(starts, tuple(slices.columns[1:]), columns))
+    return store
+
+
+def _describe(plan: SharedPlan) -> list[str]:
+    """What the partials are, so that a snapshot is not read as something else."""
+    return [
+        " ".join(
+            [
+                plan.slicings[node.slicing].measure,
+                plan.slicings[node.slicing].timeline.column,
+                f"by {[bound.key for bound in node.grouping]}",
+                f"where {node.predicate.key if node.predicate else None}",
+                *(str(accumulator) for accumulator in node.accumulators),
+            ]
+        )
+        for node in plan.partials
+    ]
+
+
+def _to_bytes(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    result: bytes = sink.getvalue().to_pybytes()
+    return result
+
+
+def _from_bytes(data: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()
