@@ -119,12 +119,15 @@ def test_results_show_in_notebooks_without_markup_of_their_own() -> None:
         (pa.table([[1], [2]], names=["ts", "ts"]), "appear more than once"),
         (pa.table({"ts": pa.array([2**62], pa.int64())}), "more than 2..61 ticks"),
         (pa.table({"ts": pa.array([2**63], pa.uint64())}), "beyond 64-bit"),
+        (pa.table({"ts": pa.array([0], pa.uint8())}), "does not fit the type of 'ts', uint8"),
+        (pd.DataFrame({"ts": [1, "a"]}), "the pandas frame cannot be read"),
+        (pd.DataFrame([[1, 2]], columns=["ts", "ts"]), "the pandas frame cannot be read"),
+        (pl.DataFrame({"ts": [1]}).lazy().select("nope"), "the polars frame cannot be read"),
     ],
-    ids=str,
 )
 def test_data_that_cannot_be_used_is_refused(data: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        muntin.aggregate(data, "SELECT count(*) FROM t [RANGE 4 SLIDE 4]", time="ts")
+        muntin.aggregate(data, "SELECT count(*) FROM t [RANGE 8 SLIDE 4]", time="ts")
 
 
 def test_options_and_empty_query_lists_are_checked() -> None:
@@ -132,6 +135,8 @@ def test_options_and_empty_query_lists_are_checked() -> None:
         muntin.aggregate(TABLE, SQL, "ts", on_error="ignore")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="there are no queries"):
         muntin.aggregate(TABLE, [], "ts")
+    with pytest.raises(DataError, match="time is None, not a name"):
+        muntin.aggregate(TABLE, SQL, None)  # type: ignore[arg-type]
 
 
 def test_batches_of_different_schemas_are_refused() -> None:

@@ -101,8 +101,8 @@ def _route(
     if not queries:
         raise QueryError([Problem("there are no queries", "give at least one SELECT")])
     if isinstance(data, Mapping) and not is_frame(data):
-        frames = {key.lower(): read_frame(frame) for key, frame in data.items()}
-        known = list(data)
+        known = [str(key) for key in data]
+        frames = {str(key).lower(): read_frame(frame) for key, frame in data.items()}
     else:
         frames = {(name or "").lower(): read_frame(data)}
         known = [name] if name else []

@@ -114,10 +114,10 @@ def _read_pandas(data: Any) -> Input:
     try:
         # A named index is a column to its user; an unnamed one is only a row number.
         table = pa.Table.from_pandas(data, preserve_index=data.index.name is not None)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise DataError(
-            f"a column of the pandas frame has no single type: {error}",
-            hint="convert it with DataFrame.astype",
+            f"the pandas frame cannot be read: {error}",
+            hint="give every column one name and one type, with DataFrame.astype",
         ) from error
     table = table.replace_schema_metadata(None)
     return Input(table.schema, [table], lambda result: result.to_pandas())
@@ -126,9 +126,13 @@ def _read_pandas(data: Any) -> Input:
 def _read_polars(data: Any) -> Input:
     import polars as pl  # noqa: PLC0415 - only for users of polars
 
-    if isinstance(data, pl.LazyFrame):
-        data = data.collect()
-    table = data.to_arrow()
+    try:
+        table = (data.collect() if isinstance(data, pl.LazyFrame) else data).to_arrow()
+    except (pl.exceptions.PolarsError, pa.ArrowException) as error:
+        raise DataError(
+            f"the polars frame cannot be read: {error}",
+            hint="select the columns that the queries use, and cast those that Arrow lacks",
+        ) from error
     return Input(table.schema, [table], lambda result: pl.DataFrame(pl.from_arrow(result)))
 
 

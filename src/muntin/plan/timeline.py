@@ -41,6 +41,10 @@ class Timeline:
     @classmethod
     def of(cls, schema: pa.Schema, column: str) -> Timeline:
         """The timeline of a schema's column, found regardless of case as Spark does."""
+        if not isinstance(column, str):
+            raise DataError(
+                f"time is {column!r}, not a name", hint='name the time column, as in time="ts"'
+            )
         matches = [name for name in schema.names if name.lower() == column.lower()]
         exact = [name for name in matches if name == column] or matches
         if not exact:
@@ -100,9 +104,11 @@ class Timeline:
         """An int64 array of ticks, NULL where the time is NULL; finer units are floored."""
         if pa.types.is_timestamp(self.type):
             return self._timestamp_ticks(values)
-        if pa.types.is_date(self.type):
-            days = values.cast(pa.date32()).view(pa.int32())
-            return pc.multiply(days.cast(pa.int64()), _DAY)
+        if pa.types.is_date32(self.type):
+            return pc.multiply(values.view(pa.int32()).cast(pa.int64()), _DAY)
+        if pa.types.is_date64(self.type):
+            # Milliseconds that should be whole days; what they are not is floored.
+            return _floor_divide(values.view(pa.int64()), 86_400_000, _DAY)
         try:
             ticks = values.cast(pa.int64())
         except pa.ArrowInvalid as error:
@@ -115,9 +121,7 @@ class Timeline:
     def _timestamp_ticks(self, values: pa.Array) -> pa.Array:
         raw = values.view(pa.int64())
         if self.type.unit == "ns":
-            # Floor, not truncate: an instant before the epoch belongs to the earlier microsecond.
-            ticks = np.floor_divide(raw.fill_null(0).to_numpy(zero_copy_only=False), 1000)
-            return pa.array(ticks, mask=_null_mask(raw))
+            return _floor_divide(raw, 1000, 1)
         try:
             return self._in_range(pc.multiply_checked(raw, _MICROSECONDS[self.type.unit]))
         except pa.ArrowInvalid as error:
@@ -146,20 +150,26 @@ class Timeline:
         if pa.types.is_date(self.type):
             days = pc.divide(values, _DAY).cast(pa.int32()).view(pa.date32())
             return days.cast(self.type)
-        return values.cast(self.type)
+        try:
+            return values.cast(self.type)
+        except pa.ArrowInvalid as error:
+            raise self._unfit("BIGINT") from error
 
     def _nanoseconds(self, values: pa.Array) -> pa.Array:
         try:
             return pc.multiply_checked(values, 1000).view(self.type)
         except pa.ArrowInvalid as error:
-            raise DataError(
-                f"a window bound does not fit the nanoseconds of {self.column!r}",
-                hint="cast the time column to microseconds",
-            ) from error
+            raise self._unfit("microseconds") from error
+
+    def _unfit(self, wider: str) -> DataError:
+        return DataError(
+            f"a window bound does not fit the type of {self.column!r}, {self.type}",
+            hint=f"cast the time column to {wider}",
+        )
 
 
-def _null_mask(values: pa.Array) -> npt.NDArray[np.bool_] | None:
-    if values.null_count == 0:
-        return None
-    mask: npt.NDArray[np.bool_] = values.is_null().to_numpy(zero_copy_only=False)
-    return mask
+def _floor_divide(values: pa.Array, divisor: int, factor: int) -> pa.Array:
+    """Floor, not truncate: an instant before the epoch belongs to the earlier unit."""
+    mask = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+    units = np.floor_divide(values.fill_null(0).to_numpy(zero_copy_only=False), divisor)
+    return pa.array(units * factor, mask=mask)
