@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import polars as pl
+import pyarrow as pa
 
 from muntin.expressions import types as t
-from muntin.expressions.parts import Part, constant
+from muntin.expressions.parts import Part, constant, null
 from muntin.expressions.registry import functions
 from muntin.expressions.tree import Call, Column, Literal, Node, walk
 
@@ -29,6 +30,7 @@ class Compiler:
         self.names: dict[str, str] = {}
         self.stages: list[list[pl.Expr]] = []
         self._known: dict[Node, tuple[Part, int, int]] = {}
+        self._constant: set[Node] = set()
 
     def compile(self, node: Node) -> Part:
         """The polars expressions for a node."""
@@ -43,6 +45,7 @@ class Compiler:
         if isinstance(node, Column):
             return self._column(node), 1, 0
         if isinstance(node, Literal):
+            self._constant.add(node)
             return Part(constant(node.value, node.type)), 1, 0
         return self._call(node)
 
@@ -54,6 +57,9 @@ class Compiler:
     def _call(self, node: Call) -> tuple[Part, int, int]:
         operands = [self._operand(arg) for arg in node.args]
         part = functions()[node.function].build(node, [operand for operand, _, _ in operands])
+        if all(arg in self._constant for arg in node.args):
+            self._constant.add(node)
+            return _folded(part, node.type), 1, 0
         plain = part.failed is None and node.function in PLAIN
         weight = 1 + (1 if plain else REPEATED) * sum(weight for _, weight, _ in operands)
         return part, weight, max((stage for _, _, stage in operands), default=0)
@@ -74,3 +80,15 @@ class Compiler:
             return Part(pl.col(name))
         columns.append(part.failed.alias(f"{name}_failed"))
         return Part(pl.col(name), pl.col(f"{name}_failed"))
+
+
+def _folded(part: Part, kind: pa.DataType) -> Part:
+    """A part without columns, computed at once.
+
+    polars gives such a part one row instead of the frame's height, which then fits nothing else.
+    """
+    failed = pl.lit(value=False) if part.failed is None else part.failed
+    row = pl.DataFrame({"": [None]}).select(value=part.value, failed=failed).row(0)
+    if row[1]:
+        return Part(null(kind), pl.lit(value=True))
+    return Part(constant(row[0], kind))

@@ -75,7 +75,10 @@ def on_floats(function: FloatFunction, kind: pa.DataType, left: pl.Expr, right: 
             result = function(*(column.to_numpy() for column in columns))
         return pl.Series(result, dtype=physical(kind))
 
-    computed = pl.map_batches([left, right], compute, return_dtype=physical(kind))
+    # Elementwise: what polars finds to be one value for all rows stays one.
+    computed = pl.map_batches(
+        [left, right], compute, return_dtype=physical(kind), is_elementwise=True
+    )
     return pl.when(left.is_not_null() & right.is_not_null()).then(computed)
 
 

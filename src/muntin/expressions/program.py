@@ -16,6 +16,8 @@ from muntin.expressions.storage import spark_type, standard
 
 # Below this many rows, polars' optimizer takes longer than the work it saves.
 SMALL = 30_000
+# Any column of the frame: beside it, outputs that polars finds to be constant get its height.
+_HEIGHT = pl.first().alias("height")
 
 
 class Program:
@@ -40,12 +42,12 @@ class Program:
         if table.num_rows < SMALL:
             for stage in self._stages:
                 frame = frame.with_columns(stage)
-            frame = frame.select(self._outputs)
+            frame = frame.select(_HEIGHT, *self._outputs)
         else:
             lazy = frame.lazy()
             for stage in self._stages:
                 lazy = lazy.with_columns(stage)
-            frame = lazy.select(self._outputs).collect()
+            frame = lazy.select(_HEIGHT, *self._outputs).collect()
         return [self._output(frame, index) for index in range(len(self._bounds))]
 
     def _frame(self, table: pa.Table) -> pl.DataFrame:

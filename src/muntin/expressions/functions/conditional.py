@@ -61,7 +61,9 @@ def _coalesce(call: Call, parts: list[Part]) -> Part:
     """The first value that is not NULL; what is behind it is not evaluated."""
     left, right = parts
     behind = None if right.failed is None else left.value.is_null() & right.failed
-    return Part(pl.coalesce(left.value, right.value), either([left.failed, behind]))
+    # Not pl.coalesce: of a constant and a column it may make one row.
+    value = pl.when(left.value.is_not_null()).then(left.value).otherwise(right.value)
+    return Part(value, either([left.failed, behind]))
 
 
 def _greatest(call: Call, parts: list[Part]) -> Part:

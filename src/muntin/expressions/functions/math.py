@@ -140,7 +140,7 @@ def _log(call: Call, parts: list[Part]) -> Part:
     known = call.args[0]
     if isinstance(known, Literal) and known.value == 10.0:
         # polars' log10 divides logarithms: it would make log10(0.1) more than -1.
-        digits = value.map_batches(_log10, return_dtype=pl.Float64)
+        digits = value.map_batches(_log10, return_dtype=pl.Float64, is_elementwise=True)
         return strict(pl.when(value.is_not_null()).then(digits), parts)
     return strict(quotient(value.log(), base.log()), parts)
 

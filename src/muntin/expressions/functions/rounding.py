@@ -23,7 +23,7 @@ def half_up(value: pl.Expr, digits: int, dtype: pl.DataType) -> pl.Expr:
         numbers = column.to_numpy().astype(np.float64)
         return pl.Series(_round(numbers, digits), dtype=dtype)
 
-    computed = value.map_batches(compute, return_dtype=dtype)
+    computed = value.map_batches(compute, return_dtype=dtype, is_elementwise=True)
     return pl.when(value.is_not_null()).then(computed)
 
 
