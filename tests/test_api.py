@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -93,7 +94,7 @@ def test_results_are_a_mapping_regardless_of_case() -> None:
     assert results.get("other") is None
     with pytest.raises(UnknownQueryError, match="there is no query 'other'"):
         results["other"]
-    assert repr(results).startswith("Results of 1 queries over 500 rows\n  q: ")
+    assert repr(results).startswith("Results of 1 query over 500 rows\n  q: ")
 
 
 def test_results_show_in_notebooks_without_markup_of_their_own() -> None:
@@ -109,11 +110,11 @@ def test_results_show_in_notebooks_without_markup_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"ts": [1]}, "found a int"),
-        ("trades.parquet", "cannot read a str"),
-        (42, "cannot read a int"),
-        ([], "found nothing"),
-        ([1, 2], "found a int"),
+        ({"ts": [1]}, "items of type int"),
+        ("trades.parquet", "cannot read data of type str"),
+        (42, "cannot read data of type int"),
+        ([], "found nothing in it"),
+        ([1, 2], "items of type int"),
         (pa.table({"other": [1]}), "there is no time column 'ts'"),
         (pa.table({"ts": ["a"]}), "cannot be a time column"),
         (pa.table([[1], [2]], names=["ts", "ts"]), "appear more than once"),
@@ -183,7 +184,7 @@ def test_years_beyond_9999_are_answered() -> None:
     table = pa.table({"ts": pa.array([far], pa.timestamp("us"))})
     result = muntin.aggregate(table, "SELECT count(*) AS n FROM t [RANGE '1 s' SLIDE '1 s']", "ts")
     assert result["q1"]["window_start"].cast(pa.int64()).to_pylist() == [far // 10**6 * 10**6]
-    assert "q1: 1 rows" in repr(result)
+    assert "q1: 1 row" in repr(result)
     assert result._repr_html_()
 
 
@@ -209,3 +210,65 @@ def test_time_zone_of_bounds_is_the_columns_own() -> None:
     table = pa.table({"ts": pa.array([dt.datetime(2024, 6, 1, 12, tzinfo=dt.UTC)], zone)})
     result = muntin.aggregate(table, "SELECT max(ts) AS m FROM t [RANGE '1 h' SLIDE '1 h']", "ts")
     assert result["q1"].schema.field("window_end").type == zone
+
+
+def test_columns_without_any_type_count_nothing() -> None:
+    rows = 1000
+    table = pa.table({"ts": pa.array([1] * rows), "o": pa.nulls(rows)})
+    sql = "SELECT count(o) AS c, count(NULL) AS d, count(*) AS n FROM t [RANGE 4 SLIDE 4]"
+    for data in (table, table.to_pandas(), pl.from_arrow(table)):
+        result = muntin.aggregate(data, sql, time="ts").table("q1")
+        assert result.select(["c", "d", "n"]).to_pylist() == [{"c": 0, "d": 0, "n": rows}]
+    grouped = "SELECT o, count(*) AS n FROM t [RANGE 4 SLIDE 4] GROUP BY o"
+    assert muntin.aggregate(table, grouped, time="ts")["q1"]["n"].to_pylist() == [rows]
+
+
+def test_constant_parts_hold_for_every_row() -> None:
+    rows = 1000
+    table = pa.table({"ts": [1] * rows, "x": [1.0] * rows})
+    sql = "SELECT count(*) AS n, sum(x * (abs(2.5) / 1.25)) AS s FROM t [RANGE 4 SLIDE 4]"
+    result = muntin.aggregate(table, f"{sql} WHERE 1 < coalesce(1e2, x)", time="ts")["q1"]
+    assert result.select(["n", "s"]).to_pylist() == [{"n": rows, "s": 2.0 * rows}]
+
+
+def test_dates_beyond_the_range_of_ticks_are_refused() -> None:
+    for kind, value in ((pa.date32(), 2**31 - 1), (pa.date64(), 18446744044800000)):
+        table = pa.table(
+            {
+                "ts": pa.array([value], pa.int64())
+                .cast(pa.int64())
+                .cast(pa.int32() if kind == pa.date32() else pa.int64())
+                .view(kind)
+            }
+        )
+        with pytest.raises(DataError, match="ticks from zero"):
+            muntin.aggregate(table, "SELECT count(*) FROM t [RANGE '2 d' SLIDE '2 d']", time="ts")
+
+
+def test_inputs_of_different_kinds_come_back_as_what_they_were() -> None:
+    frames = {"a": TABLE, "b": TABLE.to_pandas()}
+    sql = "SELECT count(*) AS n FROM a [RANGE '1 h' SLIDE '1 h'];"
+    results = muntin.aggregate(frames, sql + sql.replace("FROM a", "FROM b"), time="ts")
+    assert isinstance(results["q1"], pa.Table)
+    assert isinstance(results["q2"], pd.DataFrame)
+    assert "SharedPlan" in repr(results.plan)
+    with pytest.raises(DataError, match="letter case only"):
+        muntin.aggregate({"a": TABLE, "A": TABLE}, sql, time="ts")
+
+
+def test_results_and_errors_travel_between_processes() -> None:
+    for data in (TABLE, TABLE.to_pandas(), pl.from_arrow(TABLE)):
+        results = pickle.loads(pickle.dumps(muntin.aggregate(data, SQL, time="ts")))
+        assert results.table("q").num_rows == EXPECTED.num_rows
+    with pytest.raises(QueryError) as caught:
+        muntin.aggregate(TABLE, "SELECT sum(nope) FROM t [RANGE '1 h' SLIDE '1 h']", time="ts")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.problems) == (str(caught.value), caught.value.problems)
+    error = pickle.loads(pickle.dumps(DataError("what", hint="why")))
+    assert str(error) == "what\nHint: why"
+
+
+def test_gaps_too_wide_to_fill_are_refused_at_once() -> None:
+    table = pa.table({"ts": [0, 10**9]})
+    with pytest.raises(DataError, match="leave out EMIT EMPTY"):
+        muntin.aggregate(table, "SELECT count(*) FROM t [RANGE 1 SLIDE 1] EMIT EMPTY", time="ts")

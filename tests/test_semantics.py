@@ -127,7 +127,7 @@ class TestTime:
             (pa.timestamp("us"), "RANGE 5 SLIDE 5", "durations"),
             (pa.date32(), "RANGE '6 hours' SLIDE '6 hours'", "finer type"),
             (pa.timestamp("s"), "RANGE '500 ms' SLIDE '500 ms'", "finer type"),
-            (pa.timestamp("us"), "RANGE '5 minutes'", "add a SLIDE"),
+            (pa.timestamp("us"), "RANGE '5 minutes'", "no SLIDE of time"),
         ],
         ids=str,
     )
@@ -145,10 +145,25 @@ class TestTime:
         assert got["q1"]["n"].to_pylist() == [1, 1, 1, 1]
 
     def test_windows_may_be_cut_by_another_column(self) -> None:
-        #  seq  0 1 2 3 | 4       first by time t, not by seq
+        #  seq  0 1 2 3 | 4       a query's time is the column its window is measured by
         rows = ticks(9, 8, 7, None, seq=[1, 2, None, 3], v=["a", "b", "c", "d"])
         got = answer(rows, "SELECT count(*) AS n, first(v) AS f FROM s [RANGE 4 SLIDE 4 WATTR seq]")
-        assert got == {"window_start": [0], "window_end": [4], "n": [2], "f": ["b"]}
+        assert got == {"window_start": [0], "window_end": [4], "n": [3], "f": ["a"]}
+
+    def test_each_query_leaves_out_the_rows_that_lack_its_own_time(self) -> None:
+        rows = ticks(1, None, 3, 4, 2, u=[4, 3, 2, None, 1], v=[1, 2, 3, 4, 5])
+        result = muntin.aggregate(
+            rows,
+            "CREATE QUERY by_u AS SELECT count(*) AS n, last(v) AS l"
+            "  FROM s [RANGE 9 SLIDE 9 WATTR u]"
+            ";CREATE QUERY by_t AS SELECT count(*) AS n, last(v) AS l FROM s [RANGE 9 SLIDE 9]"
+            ";CREATE QUERY rows AS SELECT count(*) AS n, last(v) AS l FROM s [ROWS 3 SLIDE 3]",
+            time="t",
+        )
+        assert result["by_t"].select(["n", "l"]).to_pylist() == [{"n": 4, "l": 4}]
+        assert result["by_u"].select(["n", "l"]).to_pylist() == [{"n": 4, "l": 1}]
+        assert result["rows"].select(["n", "l"]).to_pylist() == [{"n": 3, "l": 3}, {"n": 1, "l": 4}]
+        assert (result.rows, result.bad_rows) == (5, 2)
 
 
 class TestResults:

@@ -74,7 +74,7 @@ def aggregate(
         errors += engine.statistics.errors
     if on_error == "fail" and errors:
         raise _failed(errors)
-    restore = next(iter(inputs.values()))[0].restore
+    restore = {q.name: frame.restore for frame, members in inputs.values() for q in members}
     plan_or_plans = next(iter(plans.values())) if len(plans) == 1 else plans
     ordered = {query.name: tables[query.name] for query in asked}
     return Results(ordered, restore, plan_or_plans, rows=rows, bad_rows=bad_rows, errors=errors)
@@ -103,9 +103,13 @@ def _route(
     if isinstance(data, Mapping) and not is_frame(data):
         known = [str(key) for key in data]
         frames = {str(key).lower(): read_frame(frame) for key, frame in data.items()}
+        if len(frames) < len(known):
+            raise DataError(
+                f"inputs {', '.join(known)} differ in letter case only", hint="rename one of them"
+            )
     else:
-        frames = {(name or "").lower(): read_frame(data)}
-        known = [name] if name else []
+        frames = {str(name or "").lower(): read_frame(data)}
+        known = [str(name)] if name else []
     routed: dict[str, tuple[Input, list[Query]]] = {}
     problems = []
     for query in queries:

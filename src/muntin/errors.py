@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 SHOWN_PROBLEMS = 5
 
@@ -28,6 +29,14 @@ class MuntinError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\nHint: {self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.hint)
+
+
+def _rebuild(kind: type[MuntinError], message: str, hint: str | None) -> MuntinError:
+    """An error that was pickled, as errors of worker processes are."""
+    return kind(message, hint=hint)
 
 
 class WindowError(MuntinError, ValueError):
@@ -81,6 +90,9 @@ class QueryError(MuntinError, ValueError):
         if len(self.problems) > SHOWN_PROBLEMS:
             shown.append(f"... and {len(self.problems) - SHOWN_PROBLEMS} more")
         super().__init__("\n".join(shown))
+
+    def __reduce__(self) -> tuple[type[QueryError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -29,7 +29,7 @@ def read_frame(data: Any) -> Input:
 
     >>> read_frame({"a": [1]})
     Traceback (most recent call last):
-    muntin.errors.DataError: cannot read a dict as data
+    muntin.errors.DataError: cannot read data of type dict
     Hint: give a pyarrow Table, an iterable of RecordBatches, a pandas or a polars frame
     """
     reader = _READERS.get(_kind(data))
@@ -38,7 +38,7 @@ def read_frame(data: Any) -> Input:
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
         return _checked(_read_batches(data))
     raise DataError(
-        f"cannot read a {type(data).__name__} as data",
+        f"cannot read data of type {type(data).__name__}",
         hint="give a pyarrow Table, an iterable of RecordBatches, a pandas or a polars frame",
     )
 
@@ -71,6 +71,16 @@ def _same(table: pa.Table) -> pa.Table:
     return table
 
 
+def _to_pandas(table: pa.Table) -> Any:
+    return table.to_pandas()
+
+
+def _to_polars(table: pa.Table) -> Any:
+    import polars as pl  # noqa: PLC0415 - only for users of polars
+
+    return pl.DataFrame(pl.from_arrow(table))
+
+
 def _read_table(data: Any) -> Input:
     return Input(data.schema, [data], _same)
 
@@ -87,10 +97,10 @@ def _read_batches(data: Iterable[Any]) -> Input:
     batches = iter(data)
     first = next(batches, None)
     if not isinstance(first, pa.RecordBatch | pa.Table):
-        found = "nothing" if first is None else f"a {type(first).__name__}"
+        found = "nothing in it" if first is None else f"items of type {type(first).__name__}"
         raise DataError(
             f"expected an iterable of RecordBatches, found {found}",
-            hint="pa.table(...) makes a Table of lists; an empty one has a schema all the same",
+            hint="pa.table(...) makes a Table of lists; an iterator can be read only once",
         )
 
     def tables() -> Iterator[pa.Table]:
@@ -101,7 +111,11 @@ def _read_batches(data: Iterable[Any]) -> Input:
     return Input(first.schema, tables(), _same)
 
 
-def _as_table(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
+def _as_table(batch: Any, schema: pa.Schema) -> pa.Table:
+    if not isinstance(batch, pa.RecordBatch | pa.Table):
+        raise DataError(
+            f"a batch is of type {type(batch).__name__}", hint="give only RecordBatches or Tables"
+        )
     if batch.schema != schema:
         raise DataError(
             f"a batch has the schema {batch.schema.to_string()}",
@@ -120,7 +134,7 @@ def _read_pandas(data: Any) -> Input:
             hint="give every column one name and one type, with DataFrame.astype",
         ) from error
     table = table.replace_schema_metadata(None)
-    return Input(table.schema, [table], lambda result: result.to_pandas())
+    return Input(table.schema, [table], _to_pandas)
 
 
 def _read_polars(data: Any) -> Input:
@@ -133,7 +147,7 @@ def _read_polars(data: Any) -> Input:
             f"the polars frame cannot be read: {error}",
             hint="select the columns that the queries use, and cast those that Arrow lacks",
         ) from error
-    return Input(table.schema, [table], lambda result: pl.DataFrame(pl.from_arrow(result)))
+    return Input(table.schema, [table], _to_polars)
 
 
 _READERS: dict[str, Callable[[Any], Input]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from muntin.errors import UnknownQueryError, did_you_mean
 from muntin.plan import SharedPlan
 
 _SHOWN_ROWS = 10
+_SHOWN_QUERIES = 20
 
 
 class Results(Mapping[str, Any]):
@@ -24,7 +26,7 @@ class Results(Mapping[str, Any]):
     def __init__(
         self,
         tables: dict[str, pa.Table],
-        restore: Callable[[pa.Table], Any],
+        restore: dict[str, Callable[[pa.Table], Any]],
         plan: SharedPlan | dict[str, SharedPlan],
         *,
         rows: int = 0,
@@ -40,16 +42,20 @@ class Results(Mapping[str, Any]):
         self.errors = {name: count for name, count in (errors or {}).items() if count}
 
     def __getitem__(self, name: str) -> Any:
-        return self._restore(self.table(name))
+        known = self._known(name)
+        return self._restore[known](self._tables[known])
 
     def table(self, name: str) -> pa.Table:
         """The result of a query as a pyarrow Table, whatever kind the data was."""
+        return self._tables[self._known(name)]
+
+    def _known(self, name: str) -> str:
         known = self._names.get(name.lower()) if isinstance(name, str) else None
         if known is None:
             raise UnknownQueryError(
                 f"there is no query {name!r}", hint=did_you_mean(str(name), self._tables)
             )
-        return self._tables[known]
+        return known
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tables)
@@ -58,24 +64,30 @@ class Results(Mapping[str, Any]):
         return len(self._tables)
 
     def __repr__(self) -> str:
-        lines = [f"Results of {len(self)} queries over {self.rows:,} rows"]
-        for name, table in self._tables.items():
+        lines = [f"Results of {_count(len(self), 'query')} over {_count(self.rows, 'row')}"]
+        for name, table in islice(self._tables.items(), _SHOWN_QUERIES):
             failed = f", {self.errors[name]:,} failed values" if name in self.errors else ""
-            lines.append(f"  {name}: {table.num_rows:,} rows{failed}")
+            lines.append(f"  {name}: {_count(table.num_rows, 'row')}{failed}")
+        if len(self) > _SHOWN_QUERIES:
+            lines.append(f"  ... and {len(self) - _SHOWN_QUERIES:,} more")
         if self.bad_rows:
-            lines.append(f"  {self.bad_rows:,} rows had no time and were left out")
+            lines.append(f"  without a time and left out: {_count(self.bad_rows, 'row')}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """The first rows of every result, for notebooks."""
         parts = [f"<p>{escape(repr(self).splitlines()[0])}</p>"]
-        for name, table in self._tables.items():
-            parts.append(
-                f"<details open><summary>{escape(name)}: {table.num_rows:,} rows</summary>"
-            )
+        for name, table in islice(self._tables.items(), _SHOWN_QUERIES):
+            size = _count(table.num_rows, "row")
+            parts.append(f"<details open><summary>{escape(name)}: {size}</summary>")
             parts.append(_html_table(table))
             parts.append("</details>")
         return "\n".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    plural = "queries" if noun == "query" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:

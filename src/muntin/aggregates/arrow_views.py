@@ -66,6 +66,11 @@ def valid_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
 def live_cells(cells: Ints, *args: pa.Array) -> Ints:
     """The cells, -1 where an argument is NULL."""
     for array in args:
+        if len(array) != len(cells):
+            raise ValueError(f"{len(array)} values for {len(cells)} rows")
+        if array.null_count == len(array):
+            # Arrays of the null type have no bitmap at all.
+            return np.full(len(cells), -1, np.int64)
         if array.null_count:
             cells = keep_set(cells, _bitmap(array, 0), array.offset)
     return cells

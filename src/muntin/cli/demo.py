@@ -50,7 +50,7 @@ def show_demo(console: Console, rows: int, seed: int) -> None:
     seconds = time.perf_counter() - begin
     console.print("[bold]What is shared[/bold]")
     plan = str(results.plan)
-    console.print(plan, highlight=False, markup=False, no_wrap=True, overflow="ellipsis")
+    console.print(plan, highlight=False, markup=False, soft_wrap=True)
     for name in results:
         console.print()
         console.print(_table(name, results[name]))

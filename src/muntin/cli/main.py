@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -52,8 +53,11 @@ def demo(
 def bench_command(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join(bench.NAMES)}.")],
     format_: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+    output: Annotated[Path, typer.Option(help="The folder that JSON and plots go to.")] = Path(
+        "bench-results"
+    ),
 ) -> None:
-    """Run a benchmark and print what it measured, as ratios.
+    """Run a benchmark, print what it measured, as ratios, and save it with its plots.
 
     Example: muntin bench local --format json
     """
@@ -62,6 +66,8 @@ def bench_command(
         sys.stdout.write(report.to_json() + "\n")
     else:
         report.show(_console)
+    for path in report.save(output):
+        Console(stderr=True).print(f"wrote {path}", highlight=False)
 
 
 def main() -> None:

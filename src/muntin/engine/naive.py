@@ -25,7 +25,7 @@ class Row(NamedTuple):
     """One input row as a query sees it: ``place`` is what its window is measured by."""
 
     tick: int
-    place: int | None
+    place: int
     selected: bool
     group: tuple[Any, ...]
     calls: list[tuple[bool, tuple[Any, ...]]]
@@ -35,14 +35,14 @@ def answer(plan: SharedPlan, name: str, table: pa.Table) -> pa.Table:
     """The result of the query ``name`` over a bounded table."""
     final = next(final for final in plan.finals if final.name == name)
     timeline = plan.slicings[plan.partials[final.partials].slicing].timeline
-    table = table.filter(table[plan.timeline.column].is_valid())
+    table = table.filter(table[timeline.column].is_valid())
     if final.window.measure == "rows":
-        table = in_time_order(table, plan.timeline.column)
+        table = in_time_order(table, timeline.column)
     rows = _read(plan, final, timeline, table)
 
     windows: dict[int, dict[tuple[Any, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        if row.selected and row.place is not None:
+        if row.selected:
             for index in _indices(final.window, row.place):
                 windows[index][_key(row.group)].append(row)
     if final.query.emit_empty and windows:
@@ -72,12 +72,8 @@ def _read(plan: SharedPlan, final: Final, timeline: Timeline, table: pa.Table) -
         result: list[Any] = _python(Evaluator([bound])(table)[0].values)
         return result
 
-    def ticks(of: Timeline) -> list[Any]:
-        result: list[Any] = of.to_ticks(table[of.column].combine_chunks()).to_pylist()
-        return result
-
-    by_rows = final.window.measure == "rows"
-    places = list(range(table.num_rows)) if by_rows else ticks(timeline)
+    ticks = timeline.to_ticks(table[timeline.column].combine_chunks()).to_pylist()
+    places = range(table.num_rows) if final.window.measure == "rows" else ticks
     selected = values(node.predicate, True)
     groups = [values(bound) for bound in node.grouping]
     calls = []
@@ -93,7 +89,7 @@ def _read(plan: SharedPlan, final: Final, timeline: Timeline, table: pa.Table) -
             tuple(group[i] for group in groups),
             [(passes[i] is True, tuple(arg[i] for arg in args)) for passes, args in calls],
         )
-        for i, tick in enumerate(ticks(plan.timeline))
+        for i, tick in enumerate(ticks)
     ]
 
 

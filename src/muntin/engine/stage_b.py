@@ -17,8 +17,10 @@ from muntin.windows import Window
 
 Ints = npt.NDArray[np.int64]
 
-# A result of more rows than this is a mistake in the window, not a wish.
-MAX_RESULT_ROWS = 2**31
+# A result of more rows than this is a mistake in the window, not a wish; empty windows are all
+# made up, so fewer of them are.
+MAX_RESULT_ROWS = 2**28
+MAX_FILLED_ROWS = 2**24
 # Window numbers lie between these: ticks do, and a slide is at least one of them.
 FIRST_WINDOW, LAST_WINDOW = -(2**62), 2**62
 
@@ -97,10 +99,10 @@ def windows_of(table: SliceTable, final: Final, due: Due) -> WindowTable:
     if filled and due.gap is not None:
         lowest = min(lowest, due.gap)
     wanted = highest - lowest + 1 if filled else total
-    if wanted > MAX_RESULT_ROWS:
+    if wanted > (MAX_FILLED_ROWS if filled else MAX_RESULT_ROWS):
         raise DataError(
             f"query {final.name} would give {wanted:,} rows",
-            hint="use a larger SLIDE, or leave out EMIT EMPTY",
+            hint="use a larger SLIDE" + (", or leave out EMIT EMPTY" if filled else ""),
         )
     windows, groups, lows, highs = list_windows(*shape, due.first, due.last, total)
     if filled:

@@ -97,8 +97,8 @@ class _Binder:
         window = self.query.window
         if not window.periodic:
             raise WindowError(
-                "a window without a SLIDE in its own measure is answered on demand only",
-                hint="add a SLIDE, for example [RANGE '10 minutes' SLIDE '1 minute']",
+                "the window has no SLIDE of time, so nothing says when it is answered",
+                hint="add one, for example [RANGE '10 minutes' SLIDE '1 minute']",
             )
         timeline = self.timeline
         if self.query.time is not None:

@@ -101,7 +101,7 @@ class Final:
         return all(lowering.aggregate.commutative for lowering in self.lowerings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SharedPlan:
     """All queries over one input: cut once, aggregated once, assembled for each."""
 
@@ -135,7 +135,7 @@ class SharedPlan:
         by_rows = any(slicing.measure == "rows" for slicing in self.slicings)
         return by_rows or any(not final.commutative for final in self.finals)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         from muntin.plan.text import render_text  # noqa: PLC0415 - the printer imports this module
 
         return render_text(self)

@@ -105,10 +105,11 @@ class Timeline:
         if pa.types.is_timestamp(self.type):
             return self._timestamp_ticks(values)
         if pa.types.is_date32(self.type):
-            return pc.multiply(values.view(pa.int32()).cast(pa.int64()), _DAY)
+            return self._scaled(values.view(pa.int32()).cast(pa.int64()), _DAY)
         if pa.types.is_date64(self.type):
             # Milliseconds that should be whole days; what they are not is floored.
-            return _floor_divide(values.view(pa.int64()), 86_400_000, _DAY)
+            days = self._in_range(values.view(pa.int64()), MAX_TICK // 1000)
+            return _floor_divide(days, 86_400_000, _DAY)
         try:
             ticks = values.cast(pa.int64())
         except pa.ArrowInvalid as error:
@@ -122,15 +123,18 @@ class Timeline:
         raw = values.view(pa.int64())
         if self.type.unit == "ns":
             return _floor_divide(raw, 1000, 1)
+        return self._scaled(raw, _MICROSECONDS[self.type.unit])
+
+    def _scaled(self, units: pa.Array, ticks: int) -> pa.Array:
         try:
-            return self._in_range(pc.multiply_checked(raw, _MICROSECONDS[self.type.unit]))
+            return self._in_range(pc.multiply_checked(units, ticks))
         except pa.ArrowInvalid as error:
             raise self._too_far() from error
 
-    def _in_range(self, ticks: pa.Array) -> pa.Array:
+    def _in_range(self, ticks: pa.Array, limit: int = MAX_TICK) -> pa.Array:
         bounds = pc.min_max(ticks)
         low, high = bounds["min"].as_py(), bounds["max"].as_py()
-        if low is not None and (low < -MAX_TICK or high > MAX_TICK):
+        if low is not None and (low < -limit or high > limit):
             raise self._too_far()
         return ticks
 
