@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -14,7 +14,8 @@ from muntin.expressions.binder import Binder
 from muntin.expressions.problems import BindingError
 from muntin.expressions.render import render
 from muntin.expressions.storage import column_type
-from muntin.expressions.tree import Column, Node, walk
+from muntin.expressions.tree import Call, Column, Node, walk
+from muntin.expressions.types import TIMESTAMP
 
 TOO_DEEP = "the expression is nested too deeply"
 
@@ -91,6 +92,25 @@ def bind_text(text: str, schema: pa.Schema) -> Bound:
     except RecursionError as error:
         raise BindingError(TOO_DEEP, hint="split it up") from error
     return bind(node, schema)
+
+
+def subexpression(node: Node) -> Bound:
+    """A part of a bound expression as an expression of its own.
+
+    A conversion at its root that SQL implied is written out, and so is the zone that every
+    computation uses: keys stay different where types are.
+
+    >>> bound = bind_text("vol > 1.5", pa.schema([("vol", pa.int32())]))
+    >>> subexpression(bound.root.args[0]).key
+    'CAST(vol AS DECIMAL(11,1))'
+    """
+    if isinstance(node, Call) and node.function == "cast":
+        node = replace(node, hidden=False)
+    key = render(node)
+    if isinstance(node, Column) and node.type == TIMESTAMP:
+        # A column selected as it is keeps its own zone, under the plain key.
+        key = f"CAST({key} AS TIMESTAMP)"
+    return Bound(key, node.type, node)
 
 
 def _description(error: SqlglotError) -> str:

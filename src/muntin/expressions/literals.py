@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zoneinfo
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 import pyarrow as pa
 
@@ -13,6 +13,8 @@ from muntin.expressions import types as t
 from muntin.expressions.problems import BindingError
 from muntin.expressions.tree import Literal
 
+# Python's own context would round constants of more than 28 digits.
+EXACT = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_DAY = 86_400 * MICROS_PER_SECOND
 DAYS_PER_ERA = 146_097  # 400 Gregorian years
@@ -47,7 +49,7 @@ def decimal_number(value: Decimal, text: str) -> Literal:
     _, digits, exponent = value.as_tuple()
     scale = -int(exponent)
     kind = t.decimal(max(len(digits), scale), scale)
-    return Literal(int(value.scaleb(scale)), kind, text)
+    return Literal(int(value.scaleb(scale, EXACT)), kind, text)
 
 
 def quoted(text: str) -> str:
@@ -80,7 +82,7 @@ def convert(literal: Literal, kind: pa.DataType) -> Literal | None:
         return Literal(value, kind, literal.text) if _fits(int(value), kind) else None
     if t.is_float(kind) and (t.is_integer(source) or t.is_decimal(source)):
         scale = source.scale if t.is_decimal(source) else 0
-        return Literal(_as_float(Decimal(int(value)).scaleb(-scale), kind), kind, literal.text)
+        return Literal(_as_float(Decimal(int(value)).scaleb(-scale, EXACT), kind), kind, literal.text)
     if t.is_decimal(kind) and t.is_integer(source):
         return Literal(int(value) * 10**kind.scale, kind, literal.text)
     if t.is_decimal(kind) and t.is_decimal(source) and kind.scale >= source.scale:
@@ -130,7 +132,7 @@ def _parse_number(text: str, kind: pa.DataType) -> int | float | None:
         return int(text) if _fits(int(text), kind) else None
     if t.is_float(kind):
         return _as_float(Decimal(text), kind)
-    scaled = Decimal(text).scaleb(kind.scale).to_integral_value(ROUND_HALF_UP)
+    scaled = Decimal(text).scaleb(kind.scale, EXACT).to_integral_value(ROUND_HALF_UP, EXACT)
     return int(scaled) if abs(scaled) < 10**kind.precision else None
 
 

@@ -1,0 +1,189 @@
+"""What a set of predicates asks about, and in which shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from muntin.expressions import Bound, subexpression
+from muntin.expressions.tree import Call
+from muntin.expressions.types import BOOLEAN
+from muntin.predicates.dimension import Ranked
+from muntin.predicates.normalize import Normalizer
+from muntin.predicates.order import Code
+from muntin.predicates.region import EVERYWHERE, NOWHERE, Region
+from muntin.predicates.shape import Shape
+from muntin.predicates.solve import Solved, solve
+
+ALWAYS = Solved(EVERYWHERE, NOWHERE)
+NO_CONDITION = "TRUE"
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition in normal form: where it is true, and where evaluating it fails.
+
+    `text` is the first spelling seen. `constant` is True or False for a condition that is always
+    or never true (and never fails), else None.
+    """
+
+    text: str
+    accepts: Region
+    fails: Region
+
+    @property
+    def constant(self) -> bool | None:
+        """Always true, never true, or None."""
+        return self.accepts.constant if self.fails.empty else None
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The keys of the expressions it depends on, sorted."""
+        return tuple(sorted({*self.accepts.dimensions, *self.fails.dimensions}))
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Predicates in normal form, the expressions they ask about, and their shapes.
+
+    Attributes:
+        index: For each condition given, its place in `predicates`.
+        predicates: The different predicates, in order of appearance.
+        dimensions: The expressions, by their keys, with all cuts that some predicate makes.
+        shapes: Predicates grouped by the dimensions they mention, fewest dimensions first. Those
+            that are always true have the shape without dimensions, with one cell; those that are
+            never true have none.
+        shape_of: For each predicate the place of its shape in `shapes`, None for never true.
+    """
+
+    index: tuple[int, ...]
+    predicates: tuple[Predicate, ...]
+    dimensions: tuple[Ranked, ...]
+    shapes: tuple[Shape, ...]
+    shape_of: tuple[int | None, ...]
+
+    def joined(self, shapes: Iterable[int]) -> Shape:
+        """One shape over all dimensions of several, with all their predicates."""
+        parts = [self.shapes[shape] for shape in shapes]
+        dimensions = sorted({place for part in parts for place in part.places})
+        members = sorted(member for part in parts for member in part.members)
+        return _shape(self.dimensions, self.predicates, dimensions, members)
+
+
+def analyze(conditions: Sequence[Bound | None]) -> Analysis:
+    """Normalise conditions, and group them by shape; None is no condition at all.
+
+    >>> import pyarrow as pa
+    >>> from muntin.expressions import bind_text
+    >>> schema = pa.schema([("vol", pa.int64()), ("price", pa.float64())])
+    >>> texts = ["vol > 10", "NOT 10 >= VOL", "vol > 20", "price < 5 AND vol > 20", "vol > vol + 1"]
+    >>> found = analyze([bind_text(text, schema) for text in texts])
+    >>> found.index
+    (0, 0, 1, 2, 3)
+    >>> [(dimension.bound.key, dimension.size) for dimension in found.dimensions]
+    [('price', 3), ('vol', 4), ('vol > vol + 1', 4)]
+    >>> [(shape.places, shape.members) for shape in found.shapes]
+    [((1,), (0, 1)), ((2,), (3,)), ((0, 1), (2,))]
+    """
+    return Analyzer()(conditions)
+
+
+class Analyzer:
+    """Analyses sets of conditions over one schema that change little from one to the next.
+
+    Conditions of the set before are not normalised again.
+    """
+
+    def __init__(self) -> None:
+        self._normalizer = Normalizer()
+        self._solved: dict[str, Solved] = {}
+
+    def __call__(self, conditions: Sequence[Bound | None]) -> Analysis:
+        """As `analyze`."""
+        texts = [NO_CONDITION if bound is None else bound.key for bound in conditions]
+        given = dict(zip(texts, conditions, strict=True))
+        self._solved = {text: self._solve(text, bound) for text, bound in given.items()}
+        known: dict[Solved, int] = {}
+        numbers: dict[str, int] = {}
+        predicates: list[Predicate] = []
+        for text, solved in self._solved.items():
+            numbers[text] = known.setdefault(solved, len(predicates))
+            if numbers[text] == len(predicates):
+                predicates.append(Predicate(text, solved.accepts, solved.fails))
+        index = tuple(numbers[text] for text in texts)
+        dimensions = _dimensions(predicates, self._normalizer)
+        shapes, shape_of = _shapes(predicates, dimensions)
+        return Analysis(index, tuple(predicates), dimensions, shapes, shape_of)
+
+    def _solve(self, text: str, bound: Bound | None) -> Solved:
+        if bound is None:
+            return ALWAYS
+        return self._solved.get(text) or solve(bound, self._normalizer)
+
+
+def conjunction(*conditions: Bound | None) -> Bound | None:
+    """The condition that all of them are true, each tested where those before it are.
+
+    That is how WHERE and FILTER meet: a FILTER is evaluated, and can fail, only for rows that
+    WHERE lets through. None is no condition.
+
+    >>> import pyarrow as pa
+    >>> from muntin.expressions import bind_text
+    >>> schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    >>> conjunction(bind_text("a > 1", schema), None, bind_text("b < 2", schema)).key
+    '(a > 1) IS TRUE AND b < 2'
+    """
+    given = [condition for condition in conditions if condition is not None]
+    if len(given) < 2:
+        return given[0] if given else None
+    tested = [Call("is true", (condition.root,), BOOLEAN) for condition in given[:-1]]
+    return subexpression(Call("and", (*tested, given[-1].root), BOOLEAN))
+
+
+def _dimensions(predicates: list[Predicate], normalizer: Normalizer) -> tuple[Ranked, ...]:
+    cuts: dict[str, set[Code]] = {}
+    for predicate in predicates:
+        for factor in (*predicate.accepts.factors, *predicate.fails.factors):
+            for key, places in zip(factor.dimensions, factor.cuts, strict=True):
+                cuts.setdefault(key, set()).update(places)
+    return tuple(
+        Ranked(
+            normalizer.dimensions[key],
+            tuple(sorted(cuts[key])),
+            normalizer.failing[key],
+        )
+        for key in sorted(cuts)
+    )
+
+
+def _shapes(
+    predicates: list[Predicate], dimensions: tuple[Ranked, ...]
+) -> tuple[tuple[Shape, ...], tuple[int | None, ...]]:
+    numbers = {dimension.bound.key: place for place, dimension in enumerate(dimensions)}
+    grouped: dict[tuple[int, ...], list[int]] = {}
+    for member, predicate in enumerate(predicates):
+        if predicate.constant is not False:
+            places = tuple(numbers[key] for key in predicate.dimensions)
+            grouped.setdefault(places, []).append(member)
+    ordered = sorted(grouped.items(), key=lambda item: (len(item[0]), item[0]))
+    shape_of: list[int | None] = [None] * len(predicates)
+    for number, (_, members) in enumerate(ordered):
+        for member in members:
+            shape_of[member] = number
+    shapes = (_shape(dimensions, predicates, *places_members) for places_members in ordered)
+    return tuple(shapes), tuple(shape_of)
+
+
+def _shape(
+    dimensions: Sequence[Ranked],
+    predicates: Sequence[Predicate],
+    places: Sequence[int],
+    members: Sequence[int],
+) -> Shape:
+    return Shape(
+        tuple(places),
+        tuple(dimensions[place] for place in places),
+        tuple(members),
+        tuple(predicates[member].accepts for member in members),
+        tuple(predicates[member].fails for member in members),
+    )

@@ -1,0 +1,207 @@
+"""From typed conditions to formulas over steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from muntin.expressions import Bound, subexpression
+from muntin.expressions import types as t
+from muntin.expressions.tree import Call, Column, Literal, Node
+from muntin.predicates.constants import Folded, fold
+from muntin.predicates.conversions import unconverted
+from muntin.predicates.formula import Atom, Case, Connective, Constant, Formula, Mapped
+from muntin.predicates.order import NAN, Code, after, order_of
+from muntin.predicates.prefixes import prefix_of, range_of
+from muntin.predicates.states import FALSE, IS_FALSE, IS_NULL, IS_TRUE, NOT, NULL, TRUE
+
+FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
+# A comparison of two expressions is one of these three, or the opposite of one.
+OPPOSITE = {"<>": "=", "<=": ">", ">=": "<"}
+
+
+@dataclass
+class Normalizer:
+    """Reads conditions, and collects the expressions that their atoms are about.
+
+    `dimensions` maps keys to expressions, and `failing` says which of them can fail.
+    """
+
+    dimensions: dict[str, Bound] = field(default_factory=dict)
+    failing: dict[str, bool] = field(default_factory=dict)
+
+    def formula(self, node: Node) -> Formula:
+        """The condition as a formula; what it cannot take apart is an atom of its own."""
+        if isinstance(node, Literal):
+            return Constant(_state(node.value))
+        if isinstance(node, Call) and node.function in HANDLERS:
+            return HANDLERS[node.function](self, node)
+        return self.bit(node)
+
+    def bit(self, node: Node) -> Formula:
+        """A condition evaluated row by row: ranks of FALSE and TRUE."""
+        folded = fold(node)
+        if folded is not None and not folded.failed:
+            return Constant(_state(folded.value))
+        return Atom(self.dimension(node), (1,), (FALSE, TRUE), NULL)
+
+    def dimension(self, node: Node) -> str:
+        """The key under which an expression is a dimension."""
+        bound = subexpression(node)
+        if bound.key not in self.dimensions:
+            self.dimensions[bound.key] = bound
+            self.failing[bound.key] = not isinstance(node, Column) and bound.can_fail
+        return bound.key
+
+    def steps(
+        self, node: Node, cuts: Iterable[tuple[Code, int]], first: int, null: int = NULL
+    ) -> Atom:
+        """The atom with these states of an expression's values: `first`, then each cut's."""
+        base, moves = unconverted(node)
+        for move in moves:
+            cuts = [(move(place), state) for place, state in cuts]
+        places, states = order_of(base.type).within(cuts, first)
+        return Atom(self.dimension(base), tuple(places), tuple(states), null)
+
+    def connective(self, call: Call) -> Formula:
+        """AND and OR."""
+        return Connective(call.function == "and", tuple(self.formula(arg) for arg in call.args))
+
+    def case(self, call: Call) -> Formula:
+        """CASE with conditions as values."""
+        *branches, last = [self.formula(arg) for arg in call.args]
+        for place in range(len(branches) - 2, -1, -2):
+            last = Case(branches[place], branches[place + 1], last)
+        return last
+
+    def coalesce(self, call: Call) -> Formula:
+        """The first condition that is not NULL."""
+        *firsts, last = [self.formula(arg) for arg in call.args]
+        for first in reversed(firsts):
+            last = Case(Mapped(IS_NULL, first), last, first)
+        return last
+
+    def is_null(self, call: Call) -> Formula:
+        """IS NULL of a condition or of any other expression."""
+        [operand] = call.args
+        if operand.type == t.BOOLEAN:
+            return Mapped(IS_NULL, self.formula(operand))
+        if fold(operand) is not None:
+            return self.bit(call)
+        return self.steps(operand, (), FALSE, null=TRUE)
+
+    def is_nan(self, call: Call) -> Formula:
+        """NaN is the last of all values, and NULL is not NaN."""
+        if fold(call) is not None:
+            return self.bit(call)
+        return self.steps(call.args[0], [(NAN, TRUE)], FALSE, null=FALSE)
+
+    def comparison(self, call: Call) -> Formula:
+        """A comparison: steps where one side is constant."""
+        left, right = (fold(arg) for arg in call.args)
+        if (left and right) or (left and left.failed) or (right and right.failed):
+            return self.bit(call)
+        if right is not None:
+            return self._with_constant(call.function, call.args[0], right, first=False)
+        if left is not None:
+            return self._with_constant(FLIPPED[call.function], call.args[1], left, first=True)
+        return self._of_two(call)
+
+    def _with_constant(
+        self, operator: str, node: Node, constant: Folded, *, first: bool
+    ) -> Formula:
+        if constant.value is None and operator != "<=>":
+            # A NULL on the left ends the evaluation; one on the right comes after it.
+            return Constant(NULL) if first else self._when_known(node, NULL, NULL)
+        if constant.value is None:
+            return self._when_known(node, FALSE, TRUE)
+        code = order_of(node.type).code(constant.value)
+        before, cuts = STEPS[operator](code)
+        null = FALSE if operator == "<=>" else NULL
+        return self._in_ranges(node, cuts, before, null)
+
+    def _when_known(self, node: Node, known: int, null: int) -> Formula:
+        return self._in_ranges(node, (), known, null)
+
+    def _in_ranges(
+        self, node: Node, cuts: Iterable[tuple[Code, int]], first: int, null: int
+    ) -> Formula:
+        """Steps over an expression; a condition's two values make a table of its states."""
+        if node.type != t.BOOLEAN:
+            return self.steps(node, cuts, first, null)
+        states = [first, first]
+        for place, state in cuts:
+            states = [state if value >= place else old for value, old in enumerate(states)]  # type: ignore[operator]
+        return Mapped((*states, null, 3), self.formula(node))
+
+    def membership(self, call: Call) -> Formula:
+        """IN a list of constants; a NULL among them turns false into NULL."""
+        value, *listed = call.args
+        constants = [fold(item) for item in listed]
+        if fold(value) is not None or any(c is None or c.failed for c in constants):
+            return self.bit(call)
+        known = [c.value for c in constants if c is not None and c.value is not None]
+        missed = FALSE if len(known) == len(constants) else NULL
+        order = order_of(value.type)
+        cuts: list[tuple[Code, int]] = []
+        for code in sorted({order.code(item) for item in known}):
+            cuts += [(code, TRUE), (after(code), missed)]
+        return self._in_ranges(value, cuts, missed, NULL)
+
+    def prefix(self, call: Call) -> Formula:
+        """LIKE 'abc%', LIKE 'abc' and startswith: a range of strings."""
+        found = prefix_of(call)
+        if found is None or fold(call.args[0]) is not None:
+            return self.bit(call)
+        low, high = range_of(*found)
+        cuts = [(low, TRUE)] if high is None else [(low, TRUE), (high, FALSE)]
+        return self.steps(call.args[0], cuts, FALSE)
+
+    def _of_two(self, call: Call) -> Formula:
+        """A comparison of two expressions: equal ones written differently are one bit."""
+        operator, (left, right) = call.function, call.args
+        sides = subexpression(left), subexpression(right)
+        # With sides that can fail, their order decides which of them is evaluated.
+        if sides[0].key > sides[1].key and not any(side.can_fail for side in sides):
+            operator, left, right = FLIPPED[operator], right, left
+        plain = OPPOSITE.get(operator, operator)
+        bit = self.bit(Call(plain, (left, right), t.BOOLEAN))
+        return bit if plain == operator else Mapped(NOT, bit)
+
+
+def _state(value: object) -> int:
+    return NULL if value is None else TRUE if value else FALSE
+
+
+def _mapped(table: tuple[int, ...]) -> Callable[[Normalizer, Call], Formula]:
+    return lambda normalizer, call: Mapped(table, normalizer.formula(call.args[0]))
+
+
+Steps = tuple[int, list[tuple[Code, int]]]
+
+# The state below the first cut, and the state from each cut on.
+STEPS: dict[str, Callable[[Code], Steps]] = {
+    "=": lambda code: (FALSE, [(code, TRUE), (after(code), FALSE)]),
+    "<=>": lambda code: (FALSE, [(code, TRUE), (after(code), FALSE)]),
+    "<>": lambda code: (TRUE, [(code, FALSE), (after(code), TRUE)]),
+    "<": lambda code: (TRUE, [(code, FALSE)]),
+    "<=": lambda code: (TRUE, [(after(code), FALSE)]),
+    ">": lambda code: (FALSE, [(after(code), TRUE)]),
+    ">=": lambda code: (FALSE, [(code, TRUE)]),
+}
+
+HANDLERS: dict[str, Callable[[Normalizer, Call], Formula]] = {
+    "and": Normalizer.connective,
+    "or": Normalizer.connective,
+    "not": _mapped(NOT),
+    "is true": _mapped(IS_TRUE),
+    "is false": _mapped(IS_FALSE),
+    "is null": Normalizer.is_null,
+    "isnan": Normalizer.is_nan,
+    "case": Normalizer.case,
+    "coalesce": Normalizer.coalesce,
+    "in": Normalizer.membership,
+    "like": Normalizer.prefix,
+    "startswith": Normalizer.prefix,
+    **dict.fromkeys(FLIPPED, Normalizer.comparison),
+}

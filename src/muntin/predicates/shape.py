@@ -1,0 +1,184 @@
+"""Predicates over the same dimensions, and the space of cells that these span."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.predicates.dimension import Ranked
+from muntin.predicates.region import Region
+from muntin.predicates.signatures import Signer, intervals
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Bitmaps = npt.NDArray[np.uint8]
+Columns = Sequence[npt.NDArray[np.integer]]
+
+Interval = tuple[int, int]
+Box = tuple[tuple[Interval, ...], ...]
+
+MAX_KEYS = 1 << 63
+
+
+class Cells(NamedTuple):
+    """The distinct cells of some rows: the cell of every row, and the ranks of every cell."""
+
+    ids: Ints
+    ranks: tuple[Ints, ...]
+
+
+class Fragments(NamedTuple):
+    """Cells numbered by signature; number 0 is the signature without any predicate."""
+
+    ids: Ints
+    signatures: Bitmaps
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Some dimensions, and the predicates that depend on no others.
+
+    A cell is one combination of ranks, one rank per dimension. Methods take cells as columns: for
+    each dimension, in order, the rank of every cell (or of every row). Without dimensions there
+    are no columns: then, and only then, they go by the number of cells (or rows) that is passed.
+
+    Attributes:
+        places: The dimensions' places in `Analysis.dimensions`.
+        dimensions: The dimensions.
+        members: The predicates' places in `Analysis.predicates`.
+        accepts: Per predicate, where it is true.
+        fails: Per predicate, where evaluating it fails.
+
+    From Krishnamurthy, Wu, Franklin, "On-the-Fly Sharing for Streamed Aggregation", SIGMOD 2006:
+    signatures and fragments; there of tuples, here of cells.
+    """
+
+    places: tuple[int, ...]
+    dimensions: tuple[Ranked, ...]
+    members: tuple[int, ...]
+    accepts: tuple[Region, ...]
+    fails: tuple[Region, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of cells there can be; no limit applies."""
+        return prod(dimension.size for dimension in self.dimensions)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether all cells can be numbered in 64 bits."""
+        return self.size <= MAX_KEYS
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether evaluating some predicate can fail."""
+        return any(not region.empty for region in self.fails)
+
+    def keys(self, columns: Columns, rows: int = 1) -> Ints:
+        """The cells' numbers, below `size`: ranks as digits, the last dimension's lowest.
+
+        Where `has_keys` does not hold, what is read so far is renumbered as often as it takes:
+        such keys only tell apart the cells of one call.
+        """
+        from muntin.predicates.kernels import append_digit  # noqa: PLC0415  (loads numba)
+
+        if not columns:
+            return np.zeros(rows, np.int64)
+        keys = columns[0].astype(np.int64)
+        size = self.dimensions[0].size
+        for dimension, column in zip(self.dimensions[1:], columns[1:], strict=True):
+            if size * dimension.size > MAX_KEYS:
+                keys, size = _renumbered(keys)
+            append_digit(keys, dimension.size, column)
+            size *= dimension.size
+        return keys
+
+    def ranks_of(self, keys: Ints) -> tuple[Ints, ...]:
+        """The columns of cells given by their keys."""
+        assert self.has_keys
+        columns: list[Ints] = []
+        for dimension in reversed(self.dimensions):
+            keys, ranks = np.divmod(keys, dimension.size)
+            columns.append(ranks)
+        return tuple(reversed(columns))
+
+    def cells(self, columns: Columns, rows: int = 1) -> Cells:
+        """The distinct cells among rows, numbered by first appearance."""
+        if not self.dimensions:
+            return Cells(np.zeros(rows, np.int64), ())
+        encoded = pa.array(self.keys(columns)).dictionary_encode()
+        ids = encoded.indices.to_numpy().astype(np.int64)
+        firsts = np.empty(len(encoded.dictionary), np.int64)
+        firsts[ids[::-1]] = np.arange(ids.size - 1, -1, -1)
+        return Cells(ids, tuple(column[firsts].astype(np.int64) for column in columns))
+
+    def signatures(self, columns: Columns, cells: int = 1) -> Bitmaps:
+        """The predicates that each cell satisfies: bit i of a row's bytes is predicate i.
+
+        Bits are counted from the lowest of the first byte.
+        """
+        return self._accepting(columns, cells)
+
+    def truth(self, columns: Columns, cells: int = 1) -> Bools:
+        """Whether each cell satisfies each predicate, as WHERE does: NULL is no."""
+        return self._unpacked(self._accepting(columns, cells))
+
+    def failures(self, columns: Columns, cells: int = 1) -> Bools:
+        """Whether evaluating each predicate fails in each cell."""
+        return self._unpacked(self._failing(columns, cells))
+
+    def fragments(self, columns: Columns, cells: int = 1) -> Fragments:
+        """Cells with equal signatures share a number; signatures ascend as byte strings."""
+        bitmaps = self._accepting(columns, cells)
+        width = bitmaps.shape[1]
+        everything = np.concatenate([np.zeros((1, width), np.uint8), bitmaps])
+        rows = np.ascontiguousarray(everything).view(f"V{width}").ravel()
+        found, ids = np.unique(rows, return_inverse=True)
+        return Fragments(ids[1:].astype(np.int64), found.view(np.uint8).reshape(-1, width))
+
+    def box(self, member: int) -> Box | None:
+        """Per dimension, the intervals of ranks that predicate number `member` here accepts.
+
+        The predicate is true where every dimension's rank lies in one of its intervals, [low,
+        high). None where dimensions depend on each other. Intervals of one dimension ascend and
+        do not touch; the ranks of NULL and failed values follow those of values.
+        """
+        region = self.accepts[member]
+        if region.empty:
+            return tuple(() for _ in self.dimensions)
+        by_key = {dimension.bound.key: dimension for dimension in self.dimensions}
+        found: dict[str, tuple[Interval, ...]]
+        found = {key: ((0, dimension.size),) for key, dimension in by_key.items()}
+        for factor in region.factors:
+            if len(factor.dimensions) > 1:
+                return None
+            [key], [cuts] = factor.dimensions, factor.cuts
+            found[key] = intervals(factor.table[by_key[key].coarser(cuts)])
+        return tuple(found.values())
+
+    @cached_property
+    def _accepting(self) -> Signer:
+        return Signer(self.dimensions, self.accepts)
+
+    @cached_property
+    def _failing(self) -> Signer:
+        return Signer(self.dimensions, self.fails)
+
+    def _unpacked(self, bitmaps: Bitmaps) -> Bools:
+        flags = np.unpackbits(bitmaps, axis=1, count=len(self.members), bitorder="little")
+        return flags.view(np.bool_)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+def _renumbered(keys: Ints) -> tuple[Ints, int]:
+    encoded = pa.array(keys).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), max(len(encoded.dictionary), 1)
