@@ -9,13 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.engine.joining import OldCut, axis_of, carry_cuts, carry_stores, first_window
 from muntin.engine.snapshot import pack, unpack
 from muntin.engine.stage_a import StageA
 from muntin.engine.stage_b import FIRST_WINDOW, LAST_WINDOW, Answer, Due, StageB
-from muntin.engine.store import SliceStore
-from muntin.errors import WindowError
+from muntin.engine.store import BEGINNING, SliceStore
+from muntin.errors import UnknownQueryError, WindowError, did_you_mean
 from muntin.expressions import Evaluator
+from muntin.plan import build_plan
 from muntin.plan.nodes import Final, SharedPlan
+from muntin.plan.timeline import Timeline
+from muntin.queries import Query
 
 Ints = npt.NDArray[np.int64]
 Results = dict[str, pa.Table]
@@ -53,6 +57,9 @@ class LocalEngine:
         # The number of each query's next window, and of the first one in an open gap.
         self._next: dict[str, int] = {}
         self._gaps: dict[str, int] = {}
+        # The largest event time so far, and the cuts of slices from before the plan changed.
+        self._seen: int | None = None
+        self._old_cuts: list[OldCut] = []
         self._by_rows = any(slicing.measure == "rows" for slicing in plan.slicings)
         if lateness is not None:
             _check_streams(plan)
@@ -74,9 +81,11 @@ class LocalEngine:
         self.statistics.late_rows += output.late_rows
         self.statistics.bad_rows += output.bad_rows
         self.statistics.errors.update(output.errors)
-        if self.lateness is None or not output.ticks.size:
+        if not output.ticks.size:
             return {}
-        return self.advance(int(output.ticks.max()) - self.lateness)
+        latest = int(output.ticks.max())
+        self._seen = latest if self._seen is None else max(self._seen, latest)
+        return {} if self.lateness is None else self.advance(latest - self.lateness)
 
     def advance(self, watermark: int) -> Results:
         """Answer the windows that end at or before a time; rows below it are late from now on."""
@@ -92,6 +101,47 @@ class LocalEngine:
         results = self._answer_until(None)
         return {final.name: results[final.name] for final in self.plan.finals}
 
+    def add(self, query: Query) -> None:
+        """Let a query join, from the next batch on.
+
+        It answers at least every window that starts after the largest event time so far, and
+        earlier ones where the slices that are kept hold all their rows. No other query's answers
+        change by a bit. A query of the same name is replaced.
+        """
+        others = [q for q in self._queries() if q.name.lower() != query.name.lower()]
+        self._adopt([*others, query])
+
+    def remove(self, name: str) -> None:
+        """Let a query leave: it answers nothing more."""
+        kept = [query for query in self._queries() if query.name.lower() != name.lower()]
+        if len(kept) == len(self.plan.finals):
+            known = [query.name for query in kept]
+            raise UnknownQueryError(f"there is no query {name!r}", hint=did_you_mean(name, known))
+        self._adopt(kept)
+
+    def _queries(self) -> list[Query]:
+        return [final.query for final in self.plan.finals]
+
+    def _adopt(self, queries: list[Query]) -> None:
+        old = self.plan
+        plan = build_plan(queries, old.source, old.timeline.column)
+        if self.lateness is not None:
+            _check_streams(plan)
+        seen = BEGINNING - 1 if self._seen is None else self._seen
+        self._stores = carry_stores(old, self._stores, plan, seen + 1)
+        self._old_cuts = carry_cuts(old, self._old_cuts, plan, seen, self._stores)
+        stay = {final.name for final in old.finals if final.query in queries}
+        self._next = {name: k for name, k in self._next.items() if name in stay}
+        self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
+        self.plan, self._stage_a = plan, StageA(plan)
+        for final in plan.finals:
+            if final.name not in stay and self._seen is not None:
+                node = plan.partials[final.partials]
+                axis = axis_of(plan.slicings[node.slicing])
+                self._next[final.name] = first_window(
+                    final, axis, self._stores[final.partials], self._old_cuts, self.watermark
+                )
+
     def snapshot(self) -> bytes:
         """The state of a stream as bytes, from which :meth:`restore` goes on identically."""
         state = {
@@ -99,6 +149,10 @@ class LocalEngine:
             "watermark": self.watermark,
             "next": self._next,
             "gaps": self._gaps,
+            "seen": self._seen,
+            "cuts": [
+                (cut.axis[0], cut.axis[1].column, cut.until, cut.classes) for cut in self._old_cuts
+            ],
             "statistics": vars(self.statistics),
         }
         return pack(state, self.plan, self._stores)
@@ -110,6 +164,11 @@ class LocalEngine:
         engine = cls(plan, state["lateness"])
         engine.watermark = state["watermark"]
         engine._next, engine._gaps = state["next"], state["gaps"]
+        engine._seen = state["seen"]
+        engine._old_cuts = [
+            OldCut((measure, Timeline.of(plan.source, column)), until, tuple(map(tuple, classes)))
+            for measure, column, until, classes in state["cuts"]
+        ]
         counts = state["statistics"]
         engine.statistics = Statistics(**{**counts, "errors": Counter(counts["errors"])})
         engine._stores = stores

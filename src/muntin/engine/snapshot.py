@@ -20,7 +20,12 @@ _SCHEMA = pa.schema({"name": pa.string(), "data": pa.large_binary()})
 
 def pack(state: dict[str, Any], plan: SharedPlan, stores: list[SliceStore]) -> bytes:
     """A snapshot: some values that JSON can hold, and all partials."""
-    head = {"version": VERSION, "state": state, "partials": _describe(plan)}
+    head = {
+        "version": VERSION,
+        "state": state,
+        "partials": _describe(plan),
+        "kept": [(store.evicted, store.complete) for store in stores],
+    }
     names, blobs = ["head"], [json.dumps(head).encode()]
     for i, store in enumerate(stores):
         batch = store.table().as_batch()
@@ -55,7 +60,10 @@ def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceSto
         raise DataError(
             "the snapshot is of other queries", hint="restore it with the queries it was made with"
         )
-    return head["state"], [_store(i, node, blobs) for i, node in enumerate(plan.partials)]
+    stores = [_store(i, node, blobs) for i, node in enumerate(plan.partials)]
+    for store, (evicted, complete) in zip(stores, head["kept"], strict=True):
+        store.evicted, store.complete = evicted, complete
+    return head["state"], stores
 
 
 def _store(index: int, node: Partials, blobs: dict[str, bytes]) -> SliceStore:

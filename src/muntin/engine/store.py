@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from muntin.plan.nodes import Partials
 
 Ints = npt.NDArray[np.int64]
 
+# Before every tick.
+BEGINNING = -(2**62)
 # So many batches wait before they are merged: a merge costs as much as what it has merged before.
 _PENDING = 32
 
@@ -47,10 +49,16 @@ class SliceTable:
 
 
 class SliceStore:
-    """Keeps the partials of one node, and forgets slices that no window will cover again."""
+    """Keeps the partials of one node, and forgets slices that no window will cover again.
 
-    def __init__(self, node: Partials) -> None:
+    ``complete`` says for each accumulator from which tick on it holds every row: one that joined
+    a running stream lacks the rows before. Slices before ``evicted`` are forgotten.
+    """
+
+    def __init__(self, node: Partials, since: int = BEGINNING) -> None:
         self.node = node
+        self.evicted = since
+        self.complete = [since] * len(node.accumulators)
         self._pending: list[PartialBatch] = []
         self._merged = merge(node, [_nothing(node)])
 
@@ -70,9 +78,26 @@ class SliceStore:
 
     def evict(self, before: int) -> None:
         """Forget slices that start before a time, and groups that have no other."""
+        self.evicted = max(self.evicted, before)
         kept = self.table().since(before)
         if kept is not self._merged:
             self._merged = merge(self.node, [kept.as_batch()])
+
+    def adapted(self, node: Partials, since: int) -> SliceStore:
+        """The same slices for a node with other accumulators; new ones are complete ``since``."""
+        table = self.table()
+        places = {each: i for i, each in enumerate(self.node.accumulators)}
+        columns = tuple(
+            table.columns[places[each]] if each in places else empty(each.part, table.starts.size)
+            for each in node.accumulators
+        )
+        store = SliceStore(node)
+        store.evicted = self.evicted
+        store.complete = [
+            self.complete[places[each]] if each in places else since for each in node.accumulators
+        ]
+        store._merged = replace(table, columns=columns)
+        return store
 
     @property
     def slices(self) -> int:

@@ -65,7 +65,7 @@ def _edge_rate(slicing: Slicing) -> str:
     manager = SliceManager(slicing.windows)
     edges = len(manager.edges(0, period))
     per = "h" if timed else f"{_PLAIN:,} {'rows' if slicing.measure == 'rows' else 'units'}"
-    return f"{edges:,} edges/{per}"
+    return f"{edges:,} {'edge' if edges == 1 else 'edges'}/{per}"
 
 
 def _partials(plan: SharedPlan, number: int, node: Partials) -> Item:
