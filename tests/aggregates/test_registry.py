@@ -117,7 +117,7 @@ def test_ignore_nulls_is_for_picks_only():
 class Concat(Aggregate):
     """Strings end to end, in the order of their rows."""
 
-    name = "Concat"
+    name = "Joined"
     commutative = False
     identity = ""
 
@@ -134,15 +134,15 @@ class Concat(Aggregate):
 
     def result_type(self, types):
         if types != (pa.string(),):
-            raise AggregateError("concat takes a string", hint="CAST it")
+            raise AggregateError("joined takes a string", hint="CAST it")
         return pa.string()
 
 
 @pytest.fixture
 def concat():
     register(Concat())
-    yield resolve("concat", [pa.string()])
-    unregister("concat")
+    yield resolve("joined", [pa.string()])
+    unregister("joined")
 
 
 @relaxed
@@ -170,9 +170,52 @@ def test_a_users_aggregate_runs_on_columns(concat):
 
 
 def test_names_are_taken_once(concat):
-    assert "concat" in names()
-    with pytest.raises(AggregateError, match="named Concat exists"):
+    assert "joined" in names()
+    with pytest.raises(AggregateError, match="named Joined exists"):
         register(Concat())
+
+
+def test_only_aggregates_with_a_name_are_registered():
+    class Nameless(Concat):
+        name = "two words"
+
+    for wrong in (5, Concat, Nameless()):
+        with pytest.raises(AggregateError, match="is no ") as error:
+            register(wrong)
+        assert error.value.hint
+
+
+def test_answers_of_another_type_name_the_aggregate():
+    class Length(Concat):
+        name = "total_length"
+
+        def lower(self, partial):
+            return len(partial)
+
+    register(Length())
+    try:
+        resolved = resolve("total_length", [pa.string()])
+        column = columns.empty(resolved.parts[0], 1)
+        with pytest.raises(AggregateError, match="aggregate total_length is no string") as error:
+            resolved.lower([column])
+        assert "result_type" in error.value.hint
+    finally:
+        unregister("total_length")
+
+
+def test_a_result_type_is_a_type():
+    class Typeless(Concat):
+        name = "typeless"
+
+        def result_type(self, types):
+            return None
+
+    register(Typeless())
+    try:
+        with pytest.raises(AggregateError, match="`result_type` of the aggregate typeless"):
+            resolve("typeless", [pa.string()])
+    finally:
+        unregister("typeless")
 
 
 def test_registering_checks_the_claim_of_an_inverse():

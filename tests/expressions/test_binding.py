@@ -158,7 +158,7 @@ def test_names_that_look_like_patterns_are_names() -> None:
         ("symbol rlike '[a'", "not closed", "LIKE"),
         ("symbol rlike '(a'", "not closed", "LIKE"),
         ("symbol rlike '*a'", "nothing can be repeated", "LIKE"),
-        ("cast(price as string)", "CAST of DOUBLE to STRING", None),
+        ("cast(price as string)", "CAST of DOUBLE to STRING", "outside of the query"),
         ("cast(symbol as timestamp)", "CAST of STRING to TIMESTAMP", None),
         ("cast(vol as array<int>)", "ARRAY<INT>", "BOOLEAN"),
         ("cast(vol as decimal(39, 1))", "DECIMAL(39,1)", "38"),
@@ -178,6 +178,15 @@ def test_refusals_say_why_and_what_to_write(text: str, message: str, hint: str |
     assert isinstance(caught.value, ExpressionError)
     if hint is not None:
         assert hint in (caught.value.hint or "")
+
+
+def test_unknown_column_among_many_names_the_nearest() -> None:
+    schema = pa.schema([(f"sensor_{i}", pa.int32()) for i in range(40)])
+    with pytest.raises(BindingError) as caught:
+        bind_text("nope", schema)
+    assert str(caught.value.hint).startswith("the nearest of 40 names are sensor_")
+    with pytest.raises(BindingError, match="there are no columns here"):
+        bind_text("nope", pa.schema([]))
 
 
 def test_ambiguous_column() -> None:

@@ -110,6 +110,22 @@ def test_deep_trees_are_refused_quickly(text: str) -> None:
     assert time.process_time() - started < 5
 
 
+def test_statements_of_very_many_words_are_refused_quickly() -> None:
+    condition = " AND ".join(["x"] * 60_000)
+    started = time.process_time()
+    with pytest.raises(QueryError, match="more than 100,000 words"):
+        parse(f"SELECT count(*) AS n {S} WHERE {condition}")
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("name", ["select", "`select`", "as", "range"])
+def test_any_word_names_a_query(name: str) -> None:
+    (query,) = queries(f"CREATE QUERY {name} AS SELECT count(*) AS n {S}")
+    assert query.name == name.strip("`")
+    assert queries(query.sql()) == (query,)
+    assert parse(f"DROP QUERY {name}") == [DropQuery(query.name)]
+
+
 def test_many_joins_are_refused_quickly() -> None:
     with pytest.raises(QueryError, match="joins"):
         parse(f"SELECT count(*) {S} " + "JOIN t " * 2000)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.aggregates import Aggregate, register, unregister
-from muntin.errors import QueryError
+from muntin.errors import AggregateError, QueryError
 from muntin.queries import Query, aggregate_calls, canonical_text, parse_expression, queries
 from muntin.queries.normalize import fold
 
@@ -58,6 +58,9 @@ def test_groups_without_aggregates() -> None:
         ("SUM( price*vol )", "sum(price * vol)"),
         ("count(*)", "count(*)"),
         ("Count(`range`)", "count(range)"),
+        ("sum(`q``t`)", "sum(q`t)"),
+        ("bool_and(NOT true)", "bool_and(NOT TRUE)"),
+        ("first((NOT (NOT true)))", "first(NOT (NOT TRUE))"),
         ("sum(a)/count(*)", "sum(a) / count(*)"),
         ("first(x, true)", "first(x) IGNORE NULLS"),
         ("first(x IGNORE NULLS)", "first(x) IGNORE NULLS"),
@@ -123,6 +126,13 @@ class Median(Aggregate):
 
     def result_type(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
         return types[0]
+
+
+@pytest.mark.parametrize("name", ["upper", "pmod", "initcap", "select", "window"])
+def test_names_that_sql_reads_otherwise_are_not_registered(name: str) -> None:
+    taken = type("Taken", (Median,), {"name": name})
+    with pytest.raises(AggregateError, match=f"{name} is a function or a word of SQL"):
+        register(taken())
 
 
 def test_a_registered_aggregate_is_called_like_a_built_in_one() -> None:

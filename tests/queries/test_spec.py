@@ -1,6 +1,8 @@
 """The builder, the catalog, and whatever else stands for queries."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,6 +109,47 @@ def test_problems_of_all_parts_come_together(tmp_path: Path) -> None:
     assert said[5] == "there is a query named spikes already"
     assert said[6] == "int is no query"
     assert all(problem.hint for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize("spec", [None, 5, b"SELECT 1", {"a": COUNT}, [None]])
+def test_what_is_no_query_is_said_once(spec: Any) -> None:
+    with pytest.raises(QueryError, match="is no query") as caught:
+        queries(spec)
+    assert len(caught.value.problems) == 1
+    assert caught.value.problems[0].hint
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda base: base.agg(s=None),
+        lambda base: base.agg(5),
+        lambda base: base.where(5),
+        lambda base: base.where(["x > 1"]),
+        lambda base: base.group_by(None),
+        lambda base: base.having(True),
+        lambda base: base.from_(None),
+        lambda base: base.window(5, 5, time=5),
+        lambda base: query(None),  # type: ignore[arg-type]
+        lambda base: parse(5),  # type: ignore[arg-type]
+    ],
+)
+def test_builder_takes_text(step: Callable[[Any], Any]) -> None:
+    with pytest.raises(QueryError, match="is not ") as caught:
+        step(query("a").window(10, 5))
+    assert caught.value.problems[0].hint
+
+
+def test_a_select_on_its_own_takes_a_free_name() -> None:
+    named = query("Q2").window(10, 5).agg("count(*)")
+
+    def names(spec: Any) -> list[str]:
+        return [one.name for one in queries(spec)]
+
+    assert names([named, COUNT, COUNT]) == ["Q2", "q3", "q4"]
+    assert names([COUNT, COUNT, named]) == ["q1", "q3", "Q2"]
+    assert names(f"{COUNT}; CREATE QUERY q1 AS {COUNT}; {COUNT}") == ["q2", "q1", "q3"]
+    assert names([COUNT, f"CREATE OR REPLACE QUERY q1 AS {COUNT}"]) == ["q2", "q1"]
 
 
 def test_dropping_what_is_not_there() -> None:

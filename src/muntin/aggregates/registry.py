@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,7 @@ _BUILT_IN_NAMES = {
     name: built_in for built_in in BUILT_IN for name in (built_in.name, *built_in.aliases)
 }
 _registered: dict[str, Aggregate] = {}
+_reserved: list[Callable[[str], bool]] = []
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +88,15 @@ class ResolvedAggregate:
         # Deferred: lowering runs compiled kernels, which planning does without.
         from muntin.aggregates import lowering  # noqa: PLC0415
 
-        return lowering.lower(self, columns)
+        try:
+            return lowering.lower(self, columns)
+        except (pa.ArrowException, OverflowError) as error:
+            if not self.parts[0].kind.startswith(USER):
+                raise
+            raise AggregateError(
+                f"an answer of the aggregate {self.name} is no {self.type}: {error}",
+                hint="let `lower` return what `result_type` says, or None",
+            ) from error
 
 
 def resolve(
@@ -122,9 +131,13 @@ def resolve(
 def _resolve_user(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> ResolvedAggregate:
     kind = USER + aggregate.name.lower()
     part = Part(kind, types, tuple(range(len(types))))
-    return ResolvedAggregate(
-        aggregate.name.lower(), types, (part,), aggregate.result_type(types), aggregate
-    )
+    result = aggregate.result_type(types)
+    if not isinstance(result, pa.DataType):
+        raise AggregateError(
+            f"`result_type` of the aggregate {aggregate.name} gave {result!r}",
+            hint="return a pyarrow type, such as pa.float64()",
+        )
+    return ResolvedAggregate(aggregate.name.lower(), types, (part,), result, aggregate)
 
 
 def register(aggregate: Aggregate) -> None:
@@ -133,7 +146,7 @@ def register(aggregate: Aggregate) -> None:
     It runs on Python objects. One that is not commutative sees rows in the order of event time
     and runs in the local engine only.
     """
-    key = aggregate.name.lower()
+    key = _checked_name(aggregate)
     if key in names():
         raise AggregateError(
             f"an aggregate named {aggregate.name} exists", hint="choose another name"
@@ -144,6 +157,29 @@ def register(aggregate: Aggregate) -> None:
             hint="define `inverse`, or leave `invertible` false",
         )
     _registered[key] = aggregate
+
+
+def reserve(is_reserved: Callable[[str], bool]) -> None:
+    """Keep names from being registered: those, in lower case, that SQL reads as something else."""
+    _reserved.append(is_reserved)
+
+
+def _checked_name(aggregate: object) -> str:
+    if not isinstance(aggregate, Aggregate):
+        raise AggregateError(
+            f"{aggregate!r} is no aggregate",
+            hint="register an instance of a subclass of muntin.aggregates.Aggregate",
+        )
+    name = getattr(aggregate, "name", None)
+    if not isinstance(name, str) or not name.isidentifier():
+        raise AggregateError(
+            f"{name!r} is no name for an aggregate", hint="use letters, digits and _"
+        )
+    if any(is_reserved(name.lower()) for is_reserved in _reserved):
+        raise AggregateError(
+            f"{name} is a function or a word of SQL", hint="choose another name for the aggregate"
+        )
+    return name.lower()
 
 
 def unregister(name: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,10 @@ from muntin.expressions.storage import spark_type
 from muntin.expressions.tree import Column, Literal, Node
 
 MAX_DEPTH = 100
+NEAREST = 5
+CASTS = {"tinyint": t.TINYINT, "smallint": t.SMALLINT, "bigint": t.BIGINT}
+# Functions that are written in terms of others.
+SPELLED_OUT = frozenset(["isnotnull", "date_part", *CASTS])
 
 
 class Binder:
@@ -61,7 +66,8 @@ class Binder:
             raise BindingError(f"{node.sql(dialect='spark')} is no column", hint="name one column")
         if not found:
             known = [field.name for fields in self._fields.values() for field in fields]
-            raise BindingError(f"no column {node.name}", hint=did_you_mean(node.name, known))
+            hint = did_you_mean(node.name, known) or _nearest(node.name, known)
+            raise BindingError(f"no column {node.name}", hint=hint)
         if len(found) > 1:
             names = ", ".join(field.name for field in found)
             raise BindingError(
@@ -101,12 +107,42 @@ class Binder:
             return self.call("not", self.call("is null", *node.expressions))
         if name == "date_part" and len(node.expressions) == 2:
             return forms.extracted(self, node.expressions[0].name, node.expressions[1])
-        if name in ("tinyint", "smallint", "bigint") and len(node.expressions) == 1:
-            kind = {"tinyint": t.TINYINT, "smallint": t.SMALLINT, "bigint": t.BIGINT}[name]
-            return forms.converted(self, node.expressions[0], kind)
+        if name in CASTS and len(node.expressions) == 1:
+            return forms.converted(self, node.expressions[0], CASTS[name])
         if name not in known_names():
             raise unknown_function(name, known_names())
         return self.call(grammar.ALIASES.get(name, name), *node.expressions)
+
+
+def function_error(node: exp.Expr, others: Iterable[str] = ()) -> BindingError | None:
+    """Why a function cannot be called, whatever its arguments; None if it can, or is none.
+
+    `others` are names of aggregates, which may have been meant.
+
+    >>> import sqlglot
+    >>> print(function_error(sqlglot.parse_one("summ(x)", dialect="spark"), ["sum"]))
+    no function summ
+    Hint: did you mean sum?
+    """
+    kind = type(node)
+    if isinstance(node, exp.Anonymous):
+        name = node.name.lower()
+        known = name in SPELLED_OUT or name in known_names()
+    elif kind in HANDLERS or kind in grammar.OPERATORS or kind in grammar.CALLS:
+        return None
+    else:
+        name = node.sql(dialect="spark").partition("(")[0] if isinstance(node, exp.Func) else ""
+        known = not name.isidentifier()
+    return None if known else unknown_function(name, [*known_names(), *others])
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    """The few names that are most like one, of many that are little like it."""
+    if not known:
+        return "there are no columns here"
+    lowered = {candidate.lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.lower(), list(lowered), n=NEAREST, cutoff=0)
+    return f"the nearest of {len(known)} names are {', '.join(lowered[one] for one in close)}"
 
 
 def known_names() -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import polars as pl
 import pyarrow as pa
 
 from muntin.expressions import types as t
-from muntin.expressions.parts import Part, constant, null
+from muntin.expressions.parts import Part, constant
 from muntin.expressions.registry import functions
 from muntin.expressions.tree import Call, Column, Literal, Node, walk
 
@@ -16,21 +18,47 @@ PLAIN = frozenset(["and", "or", "not", "=", "<>", "<", "<=", ">", ">=", "+", "-"
 REPEATED = 4
 # Operands heavier than this are computed once, into a column of their own.
 MAX_WEIGHT = 40
+# Functions that take a constant as one value behind their first operand. Elsewhere polars may give
+# all rows the answer of one, or one row for all; and it takes no constant before a computed operand
+# that happens to be the same in all rows.
+COMPARISONS = frozenset(["=", "<>", "<", "<=", ">", ">=", "<=>", "in"])
+ARITHMETIC = frozenset(["+", "-", "*", "/", "%", "div"])
+CHOICES = frozenset(["greatest", "least", "coalesce", "nanvl"])
+TAKE_ONE = COMPARISONS | ARITHMETIC | CHOICES
+TAKE_ONE |= frozenset(["concat", "startswith", "endswith", "contains", "instr"])
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A part without columns, computed when it is compiled."""
+
+    value: object
+    type: pa.DataType
+    failed: bool = False
+
+    @property
+    def part(self) -> Part:
+        """One value for all rows."""
+        value = constant(self.value, self.type)
+        return Part(value, pl.lit(value=True) if self.failed else None)
 
 
 class Compiler:
     """Compiles expressions that will be evaluated together.
 
     `names` maps input columns to the names they have in the frame (polars reads some names as
-    patterns, so ours are plain). `stages` are lists of columns to add, in this order, before the
-    compiled expressions can be evaluated: empty unless expressions are deep.
+    patterns, so ours are plain). `constants` are columns to add that hold one value in every row.
+    `stages` are lists of columns to add after these, in this order, before the compiled
+    expressions can be evaluated: empty unless expressions are deep.
     """
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
+        self.constants: dict[str, pl.Series] = {}
         self.stages: list[list[pl.Expr]] = []
         self._known: dict[Node, tuple[Part, int, int]] = {}
-        self._constant: set[Node] = set()
+        self._constant: dict[Node, Constant] = {}
+        self._spread: dict[Constant, Part] = {}
 
     def compile(self, node: Node) -> Part:
         """The polars expressions for a node."""
@@ -45,9 +73,12 @@ class Compiler:
         if isinstance(node, Column):
             return self._column(node), 1, 0
         if isinstance(node, Literal):
-            self._constant.add(node)
-            return Part(constant(node.value, node.type)), 1, 0
+            return self._settle(node, Constant(node.value, node.type))
         return self._call(node)
+
+    def _settle(self, node: Node, value: Constant) -> tuple[Part, int, int]:
+        self._constant[node] = value
+        return value.part, 1, 0
 
     def _column(self, node: Column) -> Part:
         name = self.names.setdefault(node.name, f"c{len(self.names)}")
@@ -55,20 +86,40 @@ class Compiler:
         return Part(value.to_physical() if t.is_decimal(node.type) else value)
 
     def _call(self, node: Call) -> tuple[Part, int, int]:
-        operands = [self._operand(arg) for arg in node.args]
-        part = functions()[node.function].build(node, [operand for operand, _, _ in operands])
+        build = functions()[node.function].build
         if all(arg in self._constant for arg in node.args):
-            self._constant.add(node)
-            return _folded(part, node.type), 1, 0
+            part = build(node, [self._constant[arg].part for arg in node.args])
+            return self._settle(node, _folded(part, node.type))
+        operands = [self._operand(node, position) for position in range(len(node.args))]
+        part = build(node, [operand for operand, _, _ in operands])
         plain = part.failed is None and node.function in PLAIN
         weight = 1 + (1 if plain else REPEATED) * sum(weight for _, weight, _ in operands)
         return part, weight, max((stage for _, _, stage in operands), default=0)
 
-    def _operand(self, node: Node) -> tuple[Part, int, int]:
+    def _operand(self, call: Call, position: int) -> tuple[Part, int, int]:
+        node = call.args[position]
         part, weight, stage = self._known[node]
+        if node in self._constant:
+            fixed = self._constant[node]
+            if not _stays_one(call, position, fixed):
+                return self._column_of(fixed), 1, 0
+            return replace(part, present=fixed.value is not None), 1, 0
         if weight > MAX_WEIGHT:
             self._known[node] = self._store(part, stage), 1, stage + 1
         return self._known[node]
+
+    def _column_of(self, fixed: Constant) -> Part:
+        """The constant as a column of the frame's height."""
+        if fixed not in self._spread:
+            part = fixed.part
+            failed = None if part.failed is None else self._add_constant(part.failed)
+            self._spread[fixed] = Part(self._add_constant(part.value), failed)
+        return self._spread[fixed]
+
+    def _add_constant(self, value: pl.Expr) -> pl.Expr:
+        name = f"k{len(self.constants)}"
+        self.constants[name] = pl.select(value).to_series().alias(name)
+        return pl.col(name)
 
     def _store(self, part: Part, stage: int) -> Part:
         while len(self.stages) <= stage:
@@ -82,13 +133,15 @@ class Compiler:
         return Part(pl.col(name), pl.col(f"{name}_failed"))
 
 
-def _folded(part: Part, kind: pa.DataType) -> Part:
-    """A part without columns, computed at once.
+def _stays_one(call: Call, position: int, fixed: Constant) -> bool:
+    """Whether a function may take a constant operand as one value beside its other operands."""
+    if call.function == "case":
+        # The conditions and ELSE give the height.
+        return position % 2 == 1
+    return position > 0 and call.function in TAKE_ONE and not (fixed.failed or fixed.value is None)
 
-    polars gives such a part one row instead of the frame's height, which then fits nothing else.
-    """
+
+def _folded(part: Part, kind: pa.DataType) -> Constant:
     failed = pl.lit(value=False) if part.failed is None else part.failed
-    row = pl.DataFrame({"": [None]}).select(value=part.value, failed=failed).row(0)
-    if row[1]:
-        return Part(null(kind), pl.lit(value=True))
-    return Part(constant(row[0], kind))
+    value, fails = pl.DataFrame({"": [None]}).select(value=part.value, failed=failed).row(0)
+    return Constant(None if fails else value, kind, failed=fails)

@@ -82,7 +82,9 @@ def convert(literal: Literal, kind: pa.DataType) -> Literal | None:
         return Literal(value, kind, literal.text) if _fits(int(value), kind) else None
     if t.is_float(kind) and (t.is_integer(source) or t.is_decimal(source)):
         scale = source.scale if t.is_decimal(source) else 0
-        return Literal(_as_float(Decimal(int(value)).scaleb(-scale, EXACT), kind), kind, literal.text)
+        return Literal(
+            _as_float(Decimal(int(value)).scaleb(-scale, EXACT), kind), kind, literal.text
+        )
     if t.is_decimal(kind) and t.is_integer(source):
         return Literal(int(value) * 10**kind.scale, kind, literal.text)
     if t.is_decimal(kind) and t.is_decimal(source) and kind.scale >= source.scale:

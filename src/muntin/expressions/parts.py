@@ -20,7 +20,7 @@ class Part:
     """Two polars expressions over the input frame.
 
     `failed` is a boolean without NULL, or None where nothing can fail. The value of a failed row
-    is arbitrary: whoever reads it looks at `failed` first.
+    is arbitrary: whoever reads it looks at `failed` first. `present` says that no value is NULL.
 
     Dates are days and timestamps microseconds since 1970 as integers, and decimals are their
     unscaled 128-bit integers, because polars' own types for these cover a smaller range.
@@ -28,6 +28,7 @@ class Part:
 
     value: pl.Expr
     failed: pl.Expr | None = None
+    present: bool = False
 
 
 PHYSICAL: dict[pa.DataType, pl.DataType] = {
@@ -109,7 +110,8 @@ def in_turn(parts: Sequence[Part]) -> pl.Expr | None:
         if failed is not None and seen:
             failed = reduce(lambda left, right: left & right, seen) & failed
         failures.append(failed)
-        seen.append(part.value.is_not_null())
+        if not part.present:
+            seen.append(part.value.is_not_null())
     return either(failures)
 
 
@@ -121,5 +123,6 @@ def strict(value: pl.Expr, parts: Sequence[Part], failed: pl.Expr | None = None)
 
 def strict_or_null(value: pl.Expr, parts: Sequence[Part]) -> Part:
     """A value that is NULL, although no operand is, exactly where it fails."""
-    present = reduce(lambda left, right: left & right, [p.value.is_not_null() for p in parts])
-    return Part(value, either([in_turn(parts), value.is_null() & present]))
+    known = [part.value.is_not_null() for part in parts if not part.present]
+    failed = reduce(lambda left, right: left & right, known, value.is_null())
+    return Part(value, either([in_turn(parts), failed]))

@@ -33,6 +33,12 @@ class Program:
             part.failed.alias(f"e{i}") for i, part in enumerate(parts) if part.failed is not None
         ]
         self._can_fail = [part.failed is not None for part in parts]
+        read = {
+            name
+            for expression in [*self._outputs, *(e for stage in self._stages for e in stage)]
+            for name in expression.meta.root_names()
+        }
+        self._constants = [one for name, one in compiler.constants.items() if name in read]
 
     def run(self, table: pa.Table) -> list[Evaluated]:
         """Evaluate on a batch."""
@@ -48,6 +54,7 @@ class Program:
             for stage in self._stages:
                 lazy = lazy.with_columns(stage)
             frame = lazy.select(_HEIGHT, *self._outputs).collect()
+        self._check_height(frame, table.num_rows)
         return [self._output(frame, index) for index in range(len(self._bounds))]
 
     def _frame(self, table: pa.Table) -> pl.DataFrame:
@@ -56,7 +63,15 @@ class Program:
             columns = {"": table.column(0)}
         frame = pl.from_arrow(pa.table(columns), rechunk=False)
         assert isinstance(frame, pl.DataFrame)
-        return frame
+        return frame.hstack([one.new_from_index(0, frame.height) for one in self._constants])
+
+    def _check_height(self, frame: pl.DataFrame, rows: int) -> None:
+        """Every output has a value for every row: whatever has not is a bug of ours."""
+        for column in frame.get_columns():
+            if len(column) != rows:
+                keys = ", ".join(bound.key for bound in self._bounds)
+                message = f"internal error: {len(column)} values for {rows} rows in one of {keys}"
+                raise RuntimeError(message)
 
     def _output(self, frame: pl.DataFrame, index: int) -> Evaluated:
         values = outgoing(frame.get_column(f"v{index}"), self._bounds[index].type)

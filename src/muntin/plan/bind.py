@@ -12,6 +12,7 @@ from sqlglot import exp
 from muntin.aggregates import Part, ResolvedAggregate, resolve
 from muntin.errors import AggregateError, ExpressionError, QueryError, WindowError
 from muntin.expressions import Bound, bind
+from muntin.expressions.types import name_of
 from muntin.plan.nodes import Accumulator, OutputColumn
 from muntin.plan.timeline import Timeline
 from muntin.queries import AggregateCall, Output, Query, replace_calls
@@ -120,7 +121,8 @@ class _Binder:
             return None
         bound = self._bind(node, schema)
         if bound.type != pa.bool_():
-            message = f"{bound.key} is a {bound.type}, a condition must be a boolean"
+            kind = "NULL" if pa.types.is_null(bound.type) else name_of(bound.type)
+            message = f"a condition must be a boolean, {bound.key} has the type {kind}"
             hint = "compare it with something, for example x > 0"
             raise QueryError([self.query.problem(node, message, hint)])
         return bound

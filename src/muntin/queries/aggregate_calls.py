@@ -9,7 +9,10 @@ from functools import cached_property
 from sqlglot import exp
 
 from muntin.aggregates import names
-from muntin.queries.grammar import AGGREGATE_NAMES
+from muntin.aggregates.registry import reserve
+from muntin.expressions.binder import known_names
+from muntin.queries.dialect import is_reserved
+from muntin.queries.grammar import AGGREGATE_NAMES, Grammar
 from muntin.queries.normalize import canonical_text, take
 
 AGGREGATES_ELSEWHERE = frozenset(name.lower() for name in AGGREGATE_NAMES)
@@ -22,6 +25,20 @@ def is_aggregate(name: str) -> bool:
     (True, False)
     """
     return name.lower() in names()
+
+
+def _reads_otherwise(name: str) -> bool:
+    """Whether a call of this name is no aggregate's, or could not be told from another function."""
+    word = name.upper()
+    return (
+        word in Grammar.FUNCTIONS
+        or word in Grammar.FUNCTION_PARSERS
+        or is_reserved(name)
+        or name in known_names()
+    )
+
+
+reserve(_reads_otherwise)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

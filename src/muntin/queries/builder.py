@@ -8,6 +8,7 @@ from muntin.errors import Problem, QueryError
 from muntin.queries.normalize import canonical_text, quote
 from muntin.queries.parser import CreateQuery, parse, parse_expression
 from muntin.queries.query import Query
+from muntin.queries.source import check_text
 from muntin.queries.spellings import window_text
 from muntin.windows import Window
 from muntin.windows.duration import DurationLike
@@ -57,6 +58,8 @@ class QueryBuilder:
 
         ``time`` names the time column, where it is not the one of the run.
         """
+        if time is not None:
+            check_text(time, "the time column")
         if isinstance(range, Window):
             return replace(self, spec=range, time=time)
         spec = Window(range, slide, offset, align, measure)
@@ -68,7 +71,7 @@ class QueryBuilder:
 
     def from_(self, source: str) -> QueryBuilder:
         """The stream to read."""
-        return replace(self, source=source)
+        return replace(self, source=check_text(source, "the name of a stream"))
 
     def where(self, *conditions: str) -> QueryBuilder:
         """Conditions that rows must satisfy, all of them."""
@@ -122,12 +125,13 @@ class QueryBuilder:
 
 def query(name: str) -> QueryBuilder:
     """Starts a query under a name of letters, digits and _."""
-    return QueryBuilder(name)
+    return QueryBuilder(check_text(name, "the name of a query"))
 
 
 def _checked(texts: tuple[str, ...]) -> tuple[str, ...]:
     """The expressions in canonical text, so that none can reach beyond its place in the query."""
-    return tuple(canonical_text(parse_expression(text)) for text in texts)
+    checked = [check_text(text, "an expression") for text in texts]
+    return tuple(canonical_text(parse_expression(text)) for text in checked)
 
 
 def _named(texts: tuple[str, ...], named: dict[str, str]) -> tuple[tuple[str, str | None], ...]:

@@ -12,6 +12,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 MAX_NESTING = 100
+# Reading and checking takes a few dozen microseconds a word.
+MAX_WORDS = 100_000
 # Deeper trees than this are no query a person wrote; what follows the parser may recurse safely.
 MAX_DEPTH = 200
 # A level of parentheses takes about 25 frames of sqlglot's recursive descent.

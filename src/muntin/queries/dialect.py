@@ -46,11 +46,15 @@ class Muntin(Spark):
             """A negation: x IS NOT NULL, x NOT IN (...), or NOT before all else."""
             inner = expression.this
             words = {exp.Is: " IS", exp.In: "", exp.Between: "", exp.Like: "", exp.ILike: ""}
-            infix = words.get(type(inner))
-            left, text = self.sql(inner, "this"), self.sql(inner)
+            infix, text = words.get(type(inner)), self.sql(inner)
+            left = self.sql(inner, "this") if infix is not None else ""
             if infix is None or not text.startswith(f"{left}{infix} "):
                 return f"NOT {text}"
             return f"{left}{infix} NOT{text[len(left) + len(infix) :]}"
+
+        def identifier_sql(self, expression: exp.Identifier) -> str:
+            """A name; without quotes there is nothing to escape."""
+            return super().identifier_sql(expression) if expression.quoted else expression.name
 
         def filter_sql(self, expression: exp.Filter) -> str:
             """A call with its FILTER clause."""

@@ -19,7 +19,14 @@ from muntin.queries.window_grammar import WindowGrammar
 EMIT_EMPTY = TokenType.PREWHERE
 JOIN_HINT = "read one stream; join the tables before"
 SOURCE_HINT = "write one SELECT over the stream itself"
+_OPEN = TokenType.L_PAREN
+_AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
 STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
+
+
+def reserved(word: str) -> tuple[str, str]:
+    """What to say, and what to write, where a word of SQL stands for a name."""
+    return f"{shown(word)} is a word of SQL", f"if it is a name, write `{shown(word)}`"
 
 
 class RefusedError(ParseError):
@@ -120,6 +127,7 @@ class Grammar(WindowGrammar, SparkParser):
         self._advance_chunk()
 
     def _finish(self, node: exp.Expr) -> exp.Expr:
+        self._check_emit()
         if self._curr:
             self.refuse("Invalid expression / Unexpected token")
         return node
@@ -147,14 +155,25 @@ class Grammar(WindowGrammar, SparkParser):
 
     def _parse_query_name(self, example: str) -> exp.Expr:
         token = self._curr
-        if token.token_type in (TokenType.SENTINEL, TokenType.ALIAS, TokenType.SELECT):
+        # Any word may be a name: CREATE QUERY select AS ... reads as well as with backquotes.
+        clause = token.token_type in (TokenType.ALIAS, TokenType.SELECT)
+        named = self._next.token_type in (TokenType.ALIAS, TokenType.SENTINEL)
+        if token.token_type == TokenType.SENTINEL or (clause and not named):
             self.refuse("expected the name of a query", f"write {example}")
+        if token.token_type == TokenType.STRING:
+            self.refuse("a string is no name for a query", f"write {example}, without quotes")
         self._advance()
         if self._match(TokenType.DOT, advance=False) or self._match(TokenType.DASH, advance=False):
             self.refuse(
                 "a query's name has letters, digits and _ only", "write a name such as high_volume"
             )
         return exp.Identifier(this=token.text, quoted=True).update_positions(token)
+
+    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """A SELECT; one of nothing is a name that needs quotes."""
+        if self._curr.token_type == TokenType.SELECT and self._next.token_type in _AFTER_NAME:
+            self.refuse(*reserved(self._curr.text))
+        return super()._parse_select(*args, **kwargs)
 
     def _parse_query(self) -> exp.Expr:
         token = self._curr
@@ -169,6 +188,23 @@ class Grammar(WindowGrammar, SparkParser):
         token = self._curr
         self._advance()
         return exp.Boolean(this=True).update_positions(token)
+
+    def _check_emit(self) -> None:
+        if self._curr.token_type == TokenType.VAR and self._curr.text.upper() == "EMIT":
+            self.refuse("expected EMPTY after EMIT", "write EMIT EMPTY, or leave it out")
+
+    def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
+        self._check_emit()
+        return super()._parse_table_alias(*args, **kwargs)
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        """What may follow a function: FILTER, which sqlglot also takes without WHERE."""
+        following = self._tokens[self._index + 2 : self._index + 3]
+        opens = self._curr.token_type == TokenType.FILTER and self._next.token_type == _OPEN
+        if opens and following and following[0].token_type != TokenType.WHERE:
+            hint = "write FILTER (WHERE x > 1)"
+            self.refuse("expected WHERE in FILTER", hint, following[0])
+        return super()._parse_window(this, alias)
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         call = self._parse_window_table()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,13 +13,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 from muntin.errors import Problem, QueryError
 from muntin.queries.analyze import analyze
 from muntin.queries.clauses import CreateQueryNode, DropQueryNode
-from muntin.queries.depth import MAX_NESTING, deep_stack, too_nested
+from muntin.queries.depth import MAX_NESTING, MAX_WORDS, deep_stack, too_nested
 from muntin.queries.dialect import Muntin, strip_comments, tokenizer
 from muntin.queries.grammar import Grammar, RefusedError
 from muntin.queries.normalize import normalize
 from muntin.queries.query import Query
 from muntin.queries.report import Report
-from muntin.queries.source import SourceText, shown
+from muntin.queries.source import SourceText, check_text, shown
 from muntin.queries.syntax import explain, explain_token_error
 
 NESTING_HINT = "flatten it, or split it into columns computed before"
@@ -43,11 +44,12 @@ class DropQuery:
 Statement: TypeAlias = CreateQuery | DropQuery
 
 
-def parse(text: str, first: int = 1) -> list[Statement]:
+def parse(text: str, first: int = 1, taken: Collection[str] = ()) -> list[Statement]:
     """The statements of a text, which semicolons separate.
 
     A SELECT on its own is named q1, q2, ... by its position among the statements, where ``first``
-    is the number of the first one.
+    is the number of the first one; or by the next number that leaves a name free, which are those
+    that neither the text gives nor ``taken`` has.
 
     Raises:
         QueryError: With all problems of all statements.
@@ -55,12 +57,13 @@ def parse(text: str, first: int = 1) -> list[Statement]:
     >>> parse("SELECT count(*) AS n FROM trades [RANGE '1 hour']; DROP QUERY old")[1]
     DropQuery(name='old')
     """
-    tokens, problems = _tokens(text)
+    tokens, problems = _tokens(check_text(text, "SQL text"))
     statements: list[Statement] = []
     names: set[str] = set()
+    given = _given_names(tokens).union(name.lower() for name in taken)
     with deep_stack():
         for number, chunk in enumerate(_split(tokens, whole=not problems), first):
-            reader = _Reader(text, chunk, number)
+            reader = _Reader(text, chunk, _free_name(number, given, names))
             statement = reader.read(names)
             problems += reader.report.problems
             if statement is not None:
@@ -77,8 +80,8 @@ def parse_expression(text: str) -> exp.Expr:
     >>> canonical_text(parse_expression("((SUM( price*`vol` )))"))
     'sum(price * vol)'
     """
-    tokens, problems = _tokens(text)
-    reader = _Reader(text, tokens, 1)
+    tokens, problems = _tokens(check_text(text, "an expression"))
+    reader = _Reader(text, tokens, "q1")
     with deep_stack():
         node = reader.parse(condition=True) if not problems else None
         problems += reader.report.problems
@@ -94,6 +97,27 @@ def _tokens(text: str) -> tuple[list[Token], list[Problem]]:
     except TokenError:
         tokens = strip_comments(reader.tokens)
         return tokens, [explain_token_error(text, tokens)]
+
+
+def given_names(text: str) -> set[str]:
+    """The names that a text gives to queries, in lower case; those that can be read."""
+    return _given_names(_tokens(text)[0])
+
+
+def _given_names(tokens: Sequence[Token]) -> set[str]:
+    """Every word behind CREATE QUERY or CREATE OR REPLACE QUERY."""
+    return {
+        name.text.lower()
+        for before, word, name in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if before.token_type in (TokenType.CREATE, TokenType.REPLACE)
+        and word.text.upper() == "QUERY"
+    }
+
+
+def _free_name(number: int, *taken: Collection[str]) -> str:
+    while any(f"q{number}" in names for names in taken):
+        number += 1
+    return f"q{number}"
 
 
 def _split(tokens: list[Token], whole: bool) -> list[list[Token]]:
@@ -112,10 +136,10 @@ def _split(tokens: list[Token], whole: bool) -> list[list[Token]]:
 class _Reader:
     """Reads one statement, and reports what is wrong with it."""
 
-    def __init__(self, text: str, tokens: list[Token], number: int) -> None:
+    def __init__(self, text: str, tokens: list[Token], default: str) -> None:
         self.text = text
         self.tokens = tokens
-        self.default = f"q{number}"
+        self.default = default
         start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
         self.report = Report(SourceText.slice(text, start, end), None, start)
 
@@ -138,6 +162,11 @@ class _Reader:
         if nested is not None:
             message = f"more than {MAX_NESTING} levels of nesting"
             self.report.add_at(nested.start, message, NESTING_HINT)
+            return None
+        if len(self.tokens) > MAX_WORDS:
+            message = f"a statement of more than {MAX_WORDS:,} words"
+            hint = "split it up, or compute a part of it into a column before"
+            self.report.add_at(self.report.start, message, hint)
             return None
         grammar = Grammar(dialect=Muntin())
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from muntin.errors import Problem
+from muntin.errors import Problem, QueryError
 
 # Beyond this column a caret would stand far outside any screen: the line is left out.
 MAX_CARET = 400
@@ -93,6 +93,15 @@ def _offsets(node: exp.Expr) -> Iterator[int]:
         offset = part.meta_get("start")
         if isinstance(offset, int):
             yield offset
+
+
+def check_text(value: object, what: str) -> str:
+    """The value if it is text, or a QueryError that says what was wanted."""
+    if isinstance(value, str):
+        return value
+    hint = "write it as text, such as 'price > 10'" if what == "an expression" else "pass a str"
+    message = f"{shown(repr(value))} is not {what}"
+    raise QueryError([Problem(message, hint=hint)])
 
 
 def printable(text: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from muntin.errors import Problem, QueryError, UnknownQueryError
 from muntin.queries.builder import QueryBuilder
 from muntin.queries.catalog import Catalog
-from muntin.queries.parser import CreateQuery, Statement, parse
+from muntin.queries.parser import CreateQuery, Statement, given_names, parse
 from muntin.queries.query import Query
 
 QueryLike: TypeAlias = str | Path | Query | QueryBuilder
@@ -20,7 +21,8 @@ def queries(spec: QueriesLike) -> tuple[Query, ...]:
     """The queries that SQL text, a path to a .sql file, query objects or a list of these mean.
 
     Statements take effect in order, so a DROP QUERY takes out what a CREATE QUERY before it put
-    in. A SELECT on its own is named by its position among all statements.
+    in. A SELECT on its own is named by its position among all statements, or by the next number
+    that leaves a name free.
 
     Raises:
         QueryError: With all problems of one text; or when two names differ at most in case.
@@ -28,14 +30,16 @@ def queries(spec: QueriesLike) -> tuple[Query, ...]:
     >>> [query.name for query in queries(["SELECT count(*) FROM s [RANGE 5 SLIDE 5]"] * 2)]
     ['q1', 'q2']
     """
-    parts = [spec] if isinstance(spec, str | Path | Query | QueryBuilder) else list(spec)
+    parts = _parts(spec)
+    taken = _given(parts)
     catalog = Catalog()
     count = 0
     problems: list[Problem] = []
     for part in parts:
         try:
-            statements = list(_statements(part, count + 1))
+            statements = list(_statements(part, count + 1, taken))
             count += len(statements)
+            taken |= {one.query.name for one in statements if isinstance(one, CreateQuery)}
             catalog.apply(statements)
         except QueryError as error:
             problems += error.problems
@@ -46,20 +50,37 @@ def queries(spec: QueriesLike) -> tuple[Query, ...]:
     return tuple(catalog)
 
 
-def _statements(part: QueryLike, first: int) -> Iterator[Statement]:
+def _parts(spec: object) -> list[Any]:
+    single = isinstance(spec, str | Path | Query | QueryBuilder | bytes | bytearray | Mapping)
+    return list(spec) if isinstance(spec, Iterable) and not single else [spec]
+
+
+def _given(parts: list[Any]) -> set[str]:
+    """Names that the user gave, which no SELECT on its own may take."""
+    if len(parts) == 1:
+        return set()
+    names = {part.name for part in parts if isinstance(part, Query | QueryBuilder)}
+    for part in parts:
+        if isinstance(part, str | Path):
+            with suppress(QueryError):
+                names |= given_names(_text(part))
+    return names
+
+
+def _statements(part: object, first: int, taken: set[str]) -> Iterator[Statement]:
     if isinstance(part, Query):
         yield CreateQuery(part)
     elif isinstance(part, QueryBuilder):
         yield CreateQuery(part.build())
     elif isinstance(part, str | Path):
-        yield from _from_text(_text(part), first)
+        yield from _from_text(_text(part), first, taken)
     else:
         hint = "pass SQL text, a path to a .sql file, or queries made by muntin.query"
         raise QueryError([Problem(f"{type(part).__name__} is no query", hint=hint)])
 
 
-def _from_text(text: str, first: int) -> list[Statement]:
-    statements = parse(text, first)
+def _from_text(text: str, first: int, taken: set[str]) -> list[Statement]:
+    statements = parse(text, first, taken)
     if not statements:
         raise QueryError([Problem("the text holds no query", hint="write SELECT ... FROM ...")])
     return statements

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from muntin.errors import Problem, did_you_mean
-from muntin.queries.grammar import STATEMENT_HINT, RefusedError
+from muntin.errors import Problem
+from muntin.queries.dialect import is_reserved
+from muntin.queries.grammar import STATEMENT_HINT, RefusedError, reserved
 from muntin.queries.source import SourceText, shown
 
 ORDER_HINT = "clauses come in the order SELECT, FROM, WHERE, GROUP BY, HAVING, EMIT EMPTY"
+_OPERATORS = {
+    TokenType.EQ,
+    TokenType.NEQ,
+    TokenType.LT,
+    TokenType.LTE,
+    TokenType.GT,
+    TokenType.GTE,
+    TokenType.PLUS,
+    TokenType.DASH,
+    TokenType.STAR,
+    TokenType.SLASH,
+}
+_BEFORE_NAME = _OPERATORS | {TokenType.L_PAREN, TokenType.COMMA, TokenType.SELECT, TokenType.WHERE}
+_AFTER_NAME = _OPERATORS | {TokenType.R_PAREN, TokenType.COMMA}
+# FORM is like FROM, and GARBAGE not like RANGE.
+LIKENESS = 0.7
+_STATEMENTS = ("CREATE", "DROP", "SELECT")
 _WORDS = (
     "BETWEEN",
     "CREATE",
@@ -50,6 +69,9 @@ def explain(error: RefusedError, tokens: Sequence[Token]) -> tuple[int, str, str
     offset = token.end + 1 if error.after else token.start
     if error.hint is not None:
         return offset, error.reason, error.hint
+    name = _reserved_name(token, tokens)
+    if name is not None:
+        return name.start, *reserved(name.text)
     for start, message, hint in _REASONS:
         if error.reason.startswith(start):
             place = "but the statement ends here" if error.after else f"at {shown(token.text)}"
@@ -58,22 +80,35 @@ def explain(error: RefusedError, tokens: Sequence[Token]) -> tuple[int, str, str
     return offset, message, _hint(token, tokens, error.after)
 
 
+def _reserved_name(token: Token, tokens: Sequence[Token]) -> Token | None:
+    """A word of the language at or before a place, where only a name or value can stand."""
+    at = next((i for i, candidate in enumerate(tokens) if candidate is token), 0)
+    for i in (at, at - 1):
+        around = [*tokens[i - 1 : i], *tokens[i + 1 : i + 2]] if i > 0 else []
+        word = tokens[i].text if len(around) == 2 and tokens[i].token_type != TokenType.VAR else ""
+        if not word.isidentifier() or not is_reserved(word):
+            continue
+        if around[0].token_type in _BEFORE_NAME and around[1].token_type in _AFTER_NAME:
+            return tokens[i]
+    return None
+
+
 def _hint(token: Token, tokens: Sequence[Token], after: bool) -> str:
     """A misspelled keyword near the place, or else the order of clauses."""
     near = [token]
     for previous, current in pairwise(tokens):
         if current is token:
             near.append(previous)
+    first = tokens[0] is token and not after
     for candidate in near:
         word = candidate.text.upper()
         if word in ("GROUP", "ORDER"):
             return f"write {word} BY"
-        hint = did_you_mean(word, _WORDS) if word not in _WORDS else None
-        if hint is not None and candidate.token_type == TokenType.VAR:
-            return hint
-    if tokens[0] is token and not after:
-        return STATEMENT_HINT
-    return ORDER_HINT
+        known = _STATEMENTS if first else _WORDS
+        close = difflib.get_close_matches(word, known, n=1, cutoff=LIKENESS)
+        if close and word not in _WORDS and candidate.token_type == TokenType.VAR:
+            return f"did you mean {close[0]}?"
+    return STATEMENT_HINT if first else ORDER_HINT
 
 
 def explain_token_error(text: str, tokens: Sequence[Token]) -> Problem:

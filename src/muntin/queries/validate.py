@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from sqlglot import exp
 
 from muntin.aggregates import names
+from muntin.expressions.binder import function_error
 from muntin.queries.aggregate_calls import (
     AGGREGATES_ELSEWHERE,
     AggregateCall,
@@ -173,9 +174,9 @@ def _refuse_node(node: exp.Expr, report: Report) -> bool:
         return True
     if isinstance(node, exp.Star):
         return _refuse_star(node, report)
-    if isinstance(node, exp.Anonymous) and not is_aggregate(node.name):
-        return _refuse_elsewhere(node, report)
-    return False
+    if isinstance(node, exp.Anonymous) and is_aggregate(node.name):
+        return False
+    return _refuse_elsewhere(node, report) or _refuse_function(node, report)
 
 
 def _refuse_star(star: exp.Expr, report: Report) -> bool:
@@ -191,9 +192,16 @@ def _refuse_star(star: exp.Expr, report: Report) -> bool:
     return True
 
 
-def _refuse_elsewhere(call: exp.Anonymous, report: Report) -> bool:
+def _refuse_function(node: exp.Expr, report: Report) -> bool:
+    error = function_error(node, names())
+    if error is not None:
+        report.add(node, error.message, error.hint or "")
+    return error is not None
+
+
+def _refuse_elsewhere(call: exp.Expr, report: Report) -> bool:
     name = call.name.lower()
-    if name not in AGGREGATES_ELSEWHERE:
+    if not isinstance(call, exp.Anonymous) or name not in AGGREGATES_ELSEWHERE:
         return False
     known = ", ".join(sorted(names()))
     report.add(call, f"there is no aggregate {shown(name)}", f"there are {known}")

@@ -12,6 +12,7 @@ from muntin.expressions import types as t
 from muntin.expressions.coercion import coerce
 from muntin.expressions.functions import decimals
 from muntin.expressions.parts import (
+    FloatFunction,
     Part,
     constant,
     either,
@@ -24,13 +25,15 @@ from muntin.expressions.parts import (
 )
 from muntin.expressions.problems import BindingError
 from muntin.expressions.registry import Function
-from muntin.expressions.tree import Call, Literal, Node
+from muntin.expressions.tree import Call, Column, Literal, Node, walk
 
 PLAIN: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "+": pl.Expr.add,
     "-": pl.Expr.sub,
     "*": pl.Expr.mul,
 }
+
+ON_ARRAYS: dict[str, FloatFunction] = {"+": np.add, "-": np.subtract, "*": np.multiply}
 
 
 def numbers(name: str, args: list[Node]) -> list[Node]:
@@ -88,10 +91,23 @@ def _add_like(call: Call, parts: list[Part]) -> Part:
     if t.is_decimal(call.type):
         return decimals.build(call, parts)
     if t.is_float(call.type):
-        return strict(operate(left, right), parts)
+        return strict(_float_sum(call, left, right), parts)
     if call.type == t.BIGINT and call.function != "*":
         return _wrapping(call, parts)
     return strict_or_null(_checked(operate, left, right, call), parts)
+
+
+def _float_sum(call: Call, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """Also a product. Beside a constant zero polars takes shortcuts that lose the sign of 0.0."""
+    if any(_may_be_constant_zero(arg) for arg in call.args):
+        return on_floats(ON_ARRAYS[call.function], call.type, left, right)
+    return PLAIN[call.function](left, right)
+
+
+def _may_be_constant_zero(node: Node) -> bool:
+    if isinstance(node, Literal):
+        return node.value == 0
+    return not any(isinstance(below, Column) for below in walk(node))
 
 
 def _checked(
@@ -112,7 +128,7 @@ def _wrapping(call: Call, parts: list[Part]) -> Part:
     left, right = parts[0].value, parts[1].value
     result = PLAIN[call.function](left, right)
     if call.function == "+":
-        flipped = (left ^ result) & (right ^ result)
+        flipped = (result ^ left) & (result ^ right)
     else:
         flipped = (left ^ right) & (left ^ result)
     return strict(result, parts, flipped < constant(0, t.BIGINT))
@@ -130,7 +146,7 @@ def _by_zero(call: Call, parts: list[Part]) -> pl.Expr | None:
     divisor = call.args[1]
     if isinstance(divisor, Literal) and divisor.value != 0:
         return None
-    return parts[1].value.eq(constant(0, divisor.type)) & parts[0].value.is_not_null()
+    return parts[0].value.is_not_null() & parts[1].value.eq(constant(0, divisor.type))
 
 
 def _div(call: Call, parts: list[Part]) -> Part:
@@ -193,8 +209,8 @@ def _float_pmod(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def _negative(call: Call, parts: list[Part]) -> Part:
     value = parts[0].value
     if not t.is_integer(call.type):
-        # polars has no minus sign for 128-bit integers; and 0.0 - x would lose -0.0.
-        return Part(wide(0) - value if t.is_decimal(call.type) else -value, parts[0].failed)
+        # polars has no minus sign for 128-bit integers.
+        return Part(value * wide(-1) if t.is_decimal(call.type) else -value, parts[0].failed)
     return strict(-value, parts, value.eq(constant(t.BOUNDS[call.type][0], call.type)))
 
 

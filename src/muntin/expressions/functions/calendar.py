@@ -41,7 +41,7 @@ def _date(days: pl.Expr) -> pl.Expr:
 
 
 def _year(days: pl.Expr) -> pl.Expr:
-    return _date(days).dt.year() + 400 * days.floordiv(pl.lit(DAYS_PER_ERA, dtype=pl.Int32))
+    return _date(days).dt.year() + days.floordiv(pl.lit(DAYS_PER_ERA, dtype=pl.Int32)) * 400
 
 
 # Every part of a date as an Int32 expression.

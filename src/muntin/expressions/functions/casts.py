@@ -16,7 +16,7 @@ def _bind(name: str, args: list[Node]) -> Node:
     if source != target and (family(source), family(target)) not in CONVERSIONS:
         raise BindingError(
             f"CAST of {t.name_of(source)} to {t.name_of(target)} is not supported",
-            hint="convert the column before it reaches the query",
+            hint=f"leave it a {t.name_of(source)}, and convert it outside of the query",
         )
     return Call(name, (args[0],), target)
 

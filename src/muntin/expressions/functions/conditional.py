@@ -68,12 +68,12 @@ def _coalesce(call: Call, parts: list[Part]) -> Part:
 
 def _greatest(call: Call, parts: list[Part]) -> Part:
     left, right = parts[0].value, parts[1].value
-    return _choose(right.is_null() | left.ge(right), parts)
+    return _choose(left.ge(right) | right.is_null(), parts)
 
 
 def _least(call: Call, parts: list[Part]) -> Part:
     left, right = parts[0].value, parts[1].value
-    return _choose(right.is_null() | left.le(right), parts)
+    return _choose(left.le(right) | right.is_null(), parts)
 
 
 def _choose(keep_left: pl.Expr, parts: list[Part]) -> Part:

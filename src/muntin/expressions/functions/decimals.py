@@ -88,12 +88,12 @@ def truncated(value: pl.Expr, by: pl.Expr) -> pl.Expr:
 def rounded(value: pl.Expr, by: pl.Expr) -> pl.Expr:
     """Division that rounds half away from zero, for a dividend below 10**38."""
     size, unit = value.abs(), by.abs()
-    # Not (size + unit / 2) / unit: the sum could overflow.
+    # Not (size + unit / 2) / unit, nor 2 * rest >= unit: these could overflow.
     rest = size.mod(unit)
-    up = (rest >= unit - rest).cast(pl.Int128)
+    up = (rest - unit + rest >= wide(0)).cast(pl.Int128)
     negative = value.lt(wide(0)) ^ by.lt(wide(0))
     magnitude = size.floordiv(unit) + up
-    return pl.when(negative).then(wide(0) - magnitude).otherwise(magnitude)
+    return pl.when(negative).then(magnitude * wide(-1)).otherwise(magnitude)
 
 
 def build(call: Call, parts: list[Part]) -> Part:
@@ -106,7 +106,7 @@ def build(call: Call, parts: list[Part]) -> Part:
         left = scaled_up(left, call.type.scale - first.scale)
         right = scaled_up(right, call.type.scale - second.scale)
         return strict(left + right if call.function == "+" else left - right, parts)
-    zero = right.eq(wide(0)) & left.is_not_null()
+    zero = left.is_not_null() & right.eq(wide(0))
     if call.function == "/":
         dividend = scaled_up(left, call.type.scale - first.scale + second.scale)
         return strict(rounded(dividend, right), parts[::-1], zero)

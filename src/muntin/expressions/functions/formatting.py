@@ -48,7 +48,7 @@ def from_timestamp(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> 
     hour, minute, second = (_two(clock_part(value, name)) for name in CLOCK_PARTS)
     micros = value.mod(pl.lit(MICROS_PER_SECOND, dtype=pl.Int64))
     digits = micros.cast(pl.String).str.zfill(6).str.strip_chars_end("0")
-    fraction = pl.when(micros > 0).then(pl.lit(".") + digits).otherwise(pl.lit(""))
+    fraction = pl.when(micros > 0).then(pl.concat_str([pl.lit("."), digits])).otherwise(pl.lit(""))
     colon = pl.lit(":")
     pieces = [day, pl.lit(" "), hour, colon, minute, colon, second, fraction]
     return pl.concat_str(pieces, ignore_nulls=False)

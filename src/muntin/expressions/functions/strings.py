@@ -123,7 +123,7 @@ def _left(call: Call, parts: list[Part]) -> Part:
     if isinstance(size, Literal) and isinstance(size.value, int):
         return Part(parts[0].value.str.slice(0, max(size.value, 0)), parts[0].failed)
     length = parts[1].value.cast(pl.Int64)
-    return strict(_cut(parts[0].value, pl.lit(0, dtype=pl.Int64), length), parts)
+    return strict(_cut(parts[0].value, length * 0, length), parts)
 
 
 def _right(call: Call, parts: list[Part]) -> Part:
@@ -159,15 +159,14 @@ def _contains(call: Call, parts: list[Part]) -> Part:
 def _instr(call: Call, parts: list[Part]) -> Part:
     """The first position of a substring, 0 if there is none; an empty one is at 1."""
     value, wanted = parts[0].value, parts[1].value
-    before = value.str.splitn(wanted, 2).struct.field("field_0").str.len_chars().cast(pl.Int32)
+    # Not splitn: of a constant string it cuts at the first row's substring only.
+    offset = value.str.find(wanted, literal=True)
+    before = value.cast(pl.Binary).bin.slice(0, offset).cast(pl.String).str.len_chars()
     position = (
-        pl.when(value.is_null() | wanted.is_null())
-        .then(None)
-        .when(wanted.eq(""))
-        .then(pl.lit(1, dtype=pl.Int32))
-        .when(value.str.contains(wanted, literal=True))
-        .then(before + 1)
-        .otherwise(pl.lit(0, dtype=pl.Int32))
+        pl.when(offset.is_not_null())
+        .then(before.cast(pl.Int32) + 1)
+        .when(value.is_not_null() & wanted.is_not_null())
+        .then(pl.lit(0, dtype=pl.Int32))
     )
     return strict(position, parts)
 
@@ -178,7 +177,7 @@ def _pad(call: Call, parts: list[Part]) -> Part:
     size = max(int(call.args[1].value or 0), 0)
     fill = text_of(call.args[2], call.function, "what to pad with")
     value = parts[0].value
-    missing = pl.lit(size, dtype=pl.Int64) - value.str.len_chars().cast(pl.Int64)
+    missing = -(value.str.len_chars().cast(pl.Int64) - size)
     filling = pl.lit((fill * (size // len(fill) + 1))[:size] if fill else "")
     padding = filling.str.slice(0, pl.max_horizontal(missing, pl.lit(0, dtype=pl.Int64)))
     pieces = [padding, value] if call.function == "lpad" else [value, padding]
