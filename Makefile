@@ -5,7 +5,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 # Where a machine has no Java, the extra `java` brings one.
-EXTRAS := dev,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
+EXTRAS := dev,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
 NAME ?= local
 
 .PHONY: help setup test lint format demo bench clean
@@ -38,7 +38,7 @@ demo: setup ## Run a handful of shared window queries and show their plan and re
 	$(BIN)/muntin demo
 
 bench: setup ## Run one benchmark: make bench NAME=local
-	$(BIN)/muntin bench $(NAME)
+	$(BIN)/muntin bench $(NAME) $(ARGS)
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,154 @@
+"""One technique at work on one aggregate: slid by one partial, or driven by position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates import Aggregate
+from muntin.aggregators import snapshots
+from muntin.aggregators.card import Card
+from muntin.aggregators.contract import OPERATIONS, SIZE, STEPS, evict, insert, query
+from muntin.aggregators.positions import Positions
+from muntin.aggregators.sliding import Sliding, objects_of
+from muntin.errors import AggregateError
+
+
+class Aggregator:
+    """Partials in, answers out; the state is the technique's arrays.
+
+    Slid by one partial, a window that is not full yet answers for what is there. By position, the
+    caller says what a window spans. The first call decides which of the two it is.
+
+    Attributes:
+        card: The technique's card.
+        aggregate: What is computed.
+        ranges: The windows, in partials, in the order of the answers.
+        window: The state, and how it is slid.
+
+    >>> import numpy as np
+    >>> from muntin.aggregates import resolve
+    >>> from muntin.aggregators import create
+    >>> total = resolve("sum", [pa.float64()])
+    >>> sums = create("slickdeque_inv", total, ranges=[2])
+    >>> sums.run(np.array([1e16, 1.0, 1.0, 0.5])).ravel().tolist()
+    [1e+16, 1e+16, 2.0, 1.5]
+    >>> sums.insert(total.algebra.lift(0.25))
+    (0.75,)
+    """
+
+    def __init__(
+        self, card: Card, technique: Any, aggregate: Aggregate, ranges: tuple[int, ...]
+    ) -> None:
+        self.card = card
+        self.aggregate = aggregate
+        self.ranges = ranges
+        self.window = Sliding(technique, aggregate, ranges)
+        self.positions: Positions | None = None
+
+    def __repr__(self) -> str:
+        ranges = ", ".join(map(str, self.ranges))
+        return f"Aggregator({self.card.name}, {self.aggregate.name}, ranges=[{ranges}])"
+
+    @property
+    def state(self) -> Any:
+        """The technique's arrays."""
+        return self.window.state
+
+    @property
+    def operations(self) -> int:
+        """Combines and inverses so far, or comparisons where a technique only compares."""
+        return int(self.state.head[OPERATIONS])
+
+    @property
+    def steps(self) -> int:
+        """Moves along the deque in search of answers; 0 for techniques without one."""
+        return int(self.state.head[STEPS])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state's arrays; what Python partials hold is not counted."""
+        held: int = sum(array.nbytes for array in self.state)
+        return held + (0 if self.positions is None else self.positions.nbytes)
+
+    def insert(self, partial: Any, position: int | None = None) -> tuple[Any, ...]:
+        """Take in the next partial.
+
+        Without a position, lets go of what no range needs and returns one answer per range. With
+        one, `evict` and `query` do that.
+        """
+        if position is None:
+            self._require_slid()
+            answers = self.window.slide_objects(objects_of([partial]))
+            return tuple(self.aggregate.lower(answer) for answer in answers[0])
+        positions = self._positions()
+        positions.append(position)
+        self.window.reserve(len(positions.held()))
+        insert(self.window.op, self.state, partial)
+        return ()
+
+    def run(self, values: Any) -> npt.NDArray[Any]:
+        """Lift and insert values one by one; answers in an array of shape (steps, ranges).
+
+        Compiled for counts, sums, averages, variances and extremes of integers, floats and
+        booleans; Python partials otherwise. The array has the type of the answers if the kernels
+        ran and no answer is NULL, otherwise it holds Python objects.
+
+        Args:
+            values: A numpy array of the argument's type, an Arrow array, or rows as the aggregate
+                takes them.
+        """
+        self._require_slid()
+        return self.window.run(values)
+
+    def evict(self, before: int) -> int:
+        """Let go of the partials before a position; returns how many went."""
+        positions = self._positions()
+        count = positions.before(before)
+        for _ in range(count):
+            evict(self.window.op, self.state)
+        positions.drop(count)
+        return count
+
+    def query(self, since: int) -> Any:
+        """The answer for the partials at `since` or after it."""
+        size = self._positions().since(since)
+        held = int(self.state.head[SIZE])
+        if size < held and not self.card.several_ranges:
+            raise AggregateError(
+                f"{self.card.name} answers for all {held} partials it holds, not for {size}",
+                hint=f"evict(before={since}) first, or use a technique that takes several ranges",
+            )
+        if size == 0:
+            return self.aggregate.lower(self.aggregate.identity)
+        return self.aggregate.lower(query(self.window.op, self.state, size))
+
+    def snapshot(self) -> pa.RecordBatch:
+        """The state as one row of Arrow lists; Python partials are pickled."""
+        return snapshots.take(self)
+
+    def restore(self, snapshot: pa.RecordBatch) -> None:
+        """Go on from a snapshot of an aggregator built alike."""
+        snapshots.restore(self, snapshot)
+
+    def _positions(self) -> Positions:
+        if self.positions is None:
+            if self.window.slid:
+                raise AggregateError(
+                    f"{self!r} is slid by one", hint="drive it by position from the start"
+                )
+            self.window.start_empty()
+            self.positions = Positions()
+        return self.positions
+
+    def _require_slid(self) -> None:
+        if not self.ranges:
+            raise AggregateError(
+                f"{self!r} has no range to answer", hint="create it with ranges, or give positions"
+            )
+        if self.positions is not None:
+            raise AggregateError(
+                f"{self!r} is driven by position", hint="give every partial a position"
+            )

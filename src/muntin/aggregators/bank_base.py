@@ -1,0 +1,207 @@
+"""A technique over many groups at once: one call advances all that have a new partial."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates import ResolvedAggregate
+from muntin.aggregates.column import PartColumn
+from muntin.aggregators.bank_answers import Answers
+from muntin.aggregators.bank_slots import Slots
+from muntin.aggregators.card import Card
+from muntin.errors import DataError
+
+Ints = npt.NDArray[np.int64]
+
+
+class Bank(ABC):
+    """The windows of many groups, which move at their own pace. State is a few large arrays.
+
+    Groups are known by number: 0 up to the first number of groups, then what `add` gives.
+
+    Attributes:
+        card: The technique's card.
+        aggregate: What is computed.
+        ranges: The windows, in partials, in the order of the answers.
+        operations: Combines, inverses and comparisons so far.
+    """
+
+    def __init__(
+        self, card: Card, aggregate: ResolvedAggregate, ranges: tuple[int, ...], groups: int
+    ) -> None:
+        self.card = card
+        self.aggregate = aggregate
+        self.ranges = ranges
+        self.operations = 0
+        # Kernels answer each range once, the largest first, and put answers in their places.
+        distinct = list(dict.fromkeys(ranges))
+        self.distinct: Ints = np.array(distinct, np.int64)
+        self.places: Ints = np.argsort(-self.distinct)
+        self.falling: Ints = self.distinct[self.places]
+        self.capacity = max(ranges)
+        self._order = [distinct.index(size) for size in ranges]
+        self._slots = Slots(groups)
+        self._reset(groups)
+
+    def __repr__(self) -> str:
+        ranges = ", ".join(map(str, self.ranges))
+        algebra = self.aggregate.algebra
+        return f"Bank({self.card.name}, {algebra!r}, ranges=[{ranges}], {len(self)} groups)"
+
+    def __len__(self) -> int:
+        """How many groups there are."""
+        return len(self._slots)
+
+    @property
+    def groups(self) -> Ints:
+        """The numbers of the groups, rising."""
+        return self._slots.all()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state's arrays."""
+        return sum(array.nbytes for array in self._arrays().values())
+
+    def add(self, count: int = 1) -> Ints:
+        """Let groups join, with windows that hold nothing; returns their numbers."""
+        slots = self._slots.add(count)
+        self._resize(len(self._slots.marks))
+        return slots
+
+    def remove(self, groups: Iterable[int]) -> None:
+        """Let groups leave; their numbers will be given out again."""
+        slots = _as_slots(groups)
+        self._slots.remove(slots)
+        self._clear(slots)
+
+    def advance(self, values: Any, groups: Iterable[int] | None = None) -> Answers:
+        """Take in one row for each of the groups and answer all ranges.
+
+        Args:
+            values: Arrow or numpy array (or a sequence) with one value a group; NULL moves the
+                window and adds no row.
+            groups: The groups that advance, in any order; all of them, rising, if left out.
+        """
+        slots, packed = self._which(groups)
+        array = self._as_arrow(values)
+        self._check_length(len(array), len(slots))
+        return self._advance(array, slots, packed).take_ranges(self._order)
+
+    def advance_partials(
+        self, columns: Sequence[PartColumn], groups: Iterable[int] | None = None
+    ) -> Answers:
+        """Take in one partial, of any number of rows, for each of the groups.
+
+        Args:
+            columns: A column for each of the aggregate's parts, with one cell a group.
+            groups: As for `advance`.
+        """
+        slots, packed = self._which(groups)
+        parts = tuple(column.part for column in columns)
+        if parts != self.aggregate.parts:
+            wanted = ", ".join(map(str, self.aggregate.parts))
+            raise DataError(
+                f"partials of {', '.join(map(str, parts))}", hint=f"{self!r} takes {wanted}"
+            )
+        for column in columns:
+            self._check_length(len(column), len(slots))
+        return self._advance_columns(columns, slots, packed).take_ranges(self._order)
+
+    def snapshot(self) -> pa.RecordBatch:
+        """The whole state as one row, a list for each array."""
+        arrays = {"held": self._slots.marks, **self._arrays()}
+        metadata = {
+            "bank": json.dumps([*self._identity(), self.operations, self._layout()]),
+        }
+        lists = {name: _as_list(array) for name, array in arrays.items()}
+        return pa.RecordBatch.from_pydict(lists).replace_schema_metadata(metadata)
+
+    def restore(self, batch: pa.RecordBatch) -> None:
+        """Continue from a snapshot of a bank of the same technique, aggregate and ranges."""
+        *identity, operations, layout = json.loads((batch.schema.metadata or {})[b"bank"])
+        if identity != self._identity():
+            raise DataError(
+                f"a snapshot of {identity[0]} for {identity[1]}, ranges {identity[2]}",
+                hint=f"restore it into a bank made alike, not into {self!r}",
+            )
+        arrays = {
+            name: batch.column(name).flatten().to_numpy().copy() for name in batch.schema.names
+        }
+        self._slots.restore(arrays.pop("held"))
+        self.operations = operations
+        self._take_over(arrays, layout)
+
+    def _identity(self) -> list[Any]:
+        return [self.card.name, repr(self.aggregate), list(self.ranges)]
+
+    def _which(self, groups: Iterable[int] | None) -> tuple[Ints, bool]:
+        if groups is None:
+            return self._slots.all(), self._slots.packed
+        slots = _as_slots(groups)
+        self._slots.check(slots)
+        return slots, False
+
+    def _as_arrow(self, values: Any) -> pa.Array:
+        kind = self.aggregate.types[0] if self.aggregate.types else None
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        if not isinstance(values, pa.Array):
+            # A NaN is a value; only None is NULL.
+            return pa.array(values, kind, from_pandas=False)
+        return values if kind is None or values.type == kind else values.cast(kind)
+
+    def _check_length(self, given: int, wanted: int) -> None:
+        if given != wanted:
+            raise DataError(
+                f"{given} partials for {wanted} groups", hint="give one partial a group"
+            )
+
+    @abstractmethod
+    def _reset(self, slots: int) -> None:
+        """Make the state of `slots` groups that have seen nothing."""
+
+    @abstractmethod
+    def _resize(self, slots: int) -> None:
+        """Make room for as many slots."""
+
+    @abstractmethod
+    def _clear(self, slots: Ints) -> None:
+        """Forget what groups have seen."""
+
+    @abstractmethod
+    def _advance(self, values: pa.Array, slots: Ints, packed: bool) -> Answers:
+        """Take in rows; `packed` says that the slots are 0, 1, 2 and so on."""
+
+    @abstractmethod
+    def _advance_columns(self, columns: Sequence[PartColumn], slots: Ints, packed: bool) -> Answers:
+        """Take in partials."""
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The state."""
+
+    @abstractmethod
+    def _layout(self) -> dict[str, Any]:
+        """What the arrays' layout depends on."""
+
+    @abstractmethod
+    def _take_over(self, arrays: dict[str, npt.NDArray[Any]], layout: dict[str, Any]) -> None:
+        """Make flat arrays of such a layout the state."""
+
+
+def _as_slots(groups: Iterable[int]) -> Ints:
+    if not isinstance(groups, np.ndarray):
+        groups = np.fromiter(groups, np.int64)
+    return np.ascontiguousarray(groups, np.int64)
+
+
+def _as_list(array: npt.NDArray[Any]) -> pa.Array:
+    flat = pa.array(array.reshape(-1))
+    return pa.LargeListArray.from_arrays(np.array([0, len(flat)], np.int64), flat)

@@ -1,0 +1,133 @@
+"""FlatFAT: a binary tree over a ring of partials, kept in one array."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from muntin.aggregators.card import Card
+from muntin.aggregators.contract import (
+    FIRST,
+    OPERATIONS,
+    SIZE,
+    Ints,
+    at_front,
+    end_of,
+    new_head,
+    shared,
+    slide_by_one,
+    wrapped,
+)
+from muntin.aggregators.operators import Store, combine, commutes, load, save
+from muntin.aggregators.trees import joined, renew
+
+CARD = Card(
+    name="flatfat",
+    needs="any",
+    amortised="log n",
+    worst="log n; 3 log n where order matters",
+    multi="n log n",
+    space="2 n",
+    several_ranges=True,
+    paper="General Incremental Sliding-Window Aggregation, VLDB 2015",
+)
+
+
+class FlatFAT(NamedTuple):
+    """Node i combines nodes 2 i and 2 i + 1; the leaves are the second half of the array.
+
+    The number of leaves need not be a power of two: node 1 still covers each leaf once, though
+    not in order, and the nodes that a query of neighbouring leaves visits are in order.
+    """
+
+    tree: Store
+    head: Ints
+
+    @staticmethod
+    def create(op: Any, capacity: int, columns: int, full: bool) -> FlatFAT:
+        """A tree of identities, counted as partials if `full`."""
+        return FlatFAT(op.empty(2 * capacity), new_head(capacity if full else 0))
+
+    @staticmethod
+    def room(state: FlatFAT) -> int:
+        """How many partials fit."""
+        return len(state.tree) // 2
+
+    @staticmethod
+    def grown(op: Any, state: FlatFAT, capacity: int) -> FlatFAT:
+        """A larger tree over the same partials."""
+        head = at_front(state.head)
+        room, size, first = len(state.tree) // 2, head[SIZE], state.head[FIRST]
+        tree = op.empty(2 * capacity)
+        for i in range(size):
+            save(op, tree, capacity + i, load(op, state.tree, room + (first + i) % room))
+        for node in range(capacity - 1, 0, -1):
+            renew(op, tree, node)
+        head[OPERATIONS] += capacity - 1
+        return FlatFAT(tree, head)
+
+    @staticmethod
+    def insert(op: Any, state: FlatFAT, partial: Any) -> None:
+        """Write the leaf and combine anew what lies above it."""
+        head = state.head
+        tree = state.tree
+        capacity = len(tree) // 2
+        node = capacity + end_of(head, capacity)
+        save(op, tree, node, partial)
+        head[SIZE] += 1
+        levels = 0
+        while node > 1:
+            node >>= 1
+            renew(op, tree, node)
+            levels += 1
+        head[OPERATIONS] += levels
+
+    @staticmethod
+    def evict(op: Any, state: FlatFAT) -> None:
+        """Step over the oldest leaf: no query visits a node above it."""
+        head = state.head
+        head[FIRST] = wrapped(head[FIRST] + 1, len(state.tree) // 2)
+        head[SIZE] -= 1
+
+    @staticmethod
+    def query(op: Any, state: FlatFAT, size: int) -> Any:
+        """The root for a full tree, otherwise the fewest nodes that cover the leaves."""
+        head = state.head
+        capacity = len(state.tree) // 2
+        if size == capacity and commutes(op):
+            return load(op, state.tree, 1)
+        start = wrapped(head[FIRST] + head[SIZE] - size, capacity)
+        if start + size <= capacity:
+            return cover(op, state, capacity + start, capacity + start + size)
+        answer = cover(op, state, capacity + start, 2 * capacity)
+        head[OPERATIONS] += 1
+        return combine(op, answer, cover(op, state, capacity, start + size))
+
+    @staticmethod
+    def slide(
+        op: Any, state: FlatFAT, ranges: Ints, partials: Store, answers: Store, first: int
+    ) -> int:
+        """Evict, insert, query."""
+        return slide_by_one(op, state, ranges, partials, answers, first)
+
+
+@shared
+def cover(op: Any, state: FlatFAT, low: int, high: int) -> Any:
+    """Combine the leaves at nodes [low, high), in order, from below."""
+    tree = state.tree
+    left = right = load(op, tree, low)
+    lefts = rights = 0
+    while low < high:
+        if low & 1:
+            node = load(op, tree, low)
+            left = combine(op, left, node) if lefts else node
+            lefts += 1
+            low += 1
+        if high & 1:
+            high -= 1
+            node = load(op, tree, high)
+            right = combine(op, node, right) if rights else node
+            rights += 1
+        low >>= 1
+        high >>= 1
+    state.head[OPERATIONS] += lefts + rights - 1
+    return joined(op, left, lefts, right, rights)

@@ -1,0 +1,257 @@
+"""Loops that cut numbers into limbs, and round sums of limbs to doubles."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.aggregates.compiled import compiled
+from muntin.aggregates.exact_kernels import LOW32, ORIGIN, Ints
+
+Doubles = npt.NDArray[np.float64]
+
+_LOW32U, _32U = np.uint64(LOW32), np.uint64(32)
+_HIDDEN_BIT = 1 << 52
+_MANTISSA = _HIDDEN_BIT - 1
+_INFINITE = 0x7FF
+_SIZE = (1 << 63) - 1
+_LEAST_INFINITE = _INFINITE << 52
+
+
+@compiled
+def double_sizes(bits: Ints) -> tuple[int, int]:
+    """The least and greatest size, as bits, of the doubles that are not zero."""
+    least, greatest = _SIZE, 0
+    for i in range(len(bits)):
+        size = bits[i] & _SIZE
+        least = min(least, size if size != 0 else _SIZE)
+        greatest = max(greatest, size)
+    return least, greatest
+
+
+@compiled
+def integer_bits(values: Ints) -> np.uint64:
+    """A number with as many bits as the largest size among integers."""
+    bits = 0
+    for i in range(len(values)):
+        # One more than its complement is the size of a negative number: 2**k takes k + 1 bits.
+        bits |= values[i] ^ (values[i] >> 63)
+        bits |= -values[i] & (values[i] >> 63)
+    return np.uint64(bits)
+
+
+@compiled
+def greatest_finite(bits: Ints) -> int:
+    """The greatest size, as bits, of the finite doubles."""
+    greatest = 0
+    for i in range(len(bits)):
+        size = bits[i] & _SIZE
+        if size < _LEAST_INFINITE:
+            greatest = max(greatest, size)
+    return greatest
+
+
+@compiled
+def lift_doubles(values: Doubles, units: Doubles, out: Ints, column: int) -> None:
+    """Cut doubles into limbs by exact divisions; limb k weighs `units[k]`.
+
+    What is left after each limb is made of bits of the double, so nothing is rounded as long as
+    neither the units nor their inverses are out of range.
+    """
+    inverses = 1.0 / units
+    count = len(units)
+    if count == 2:
+        high, over_low, over_high = units[1], inverses[0], inverses[1]
+        for i in range(len(values)):
+            whole = np.trunc(values[i] * over_high)
+            out[i, column + 1] = np.int64(whole)
+            out[i, column] = np.int64((values[i] - whole * high) * over_low)
+        return
+    for i in range(len(values)):
+        rest = values[i]
+        for k in range(count - 1, -1, -1):
+            whole = np.trunc(rest * inverses[k])
+            out[i, column + k] = np.int64(whole)
+            rest -= whole * units[k]
+
+
+@compiled
+def lift_extreme_doubles(
+    bits: Ints, base: int, width: int, out: Ints, column: int, count: int
+) -> None:
+    """The same by shifts, for doubles of any size."""
+    mask = (1 << width) - 1
+    for k in range(count):
+        lowest = base + k * width + 1075
+        for i in range(len(bits)):
+            b = bits[i]
+            exponent = (b >> 52) & _INFINITE
+            normal = exponent != 0
+            size = (b & _MANTISSA) | (np.int64(normal) << 52)
+            # Denormal numbers lie where exponent 1 does.
+            distance = lowest - exponent - np.int64(not normal)
+            down = min(max(distance, 0), 63)
+            up = min(max(-distance, 0), 63)
+            piece = ((size >> down) << up) & mask
+            sign = b >> 63
+            out[i, column + k] = (piece ^ sign) - sign
+
+
+@compiled
+def lift_integers(values: Ints, width: int, out: Ints, column: int, count: int) -> None:
+    """Cut integers into limbs, the first of which weighs 1."""
+    for i in range(len(values)):
+        value = values[i]
+        sign = value >> 63
+        size = np.uint64((value ^ sign) - sign)
+        out[i, column : column + count] = 0
+        _spread(out, i, column, count, width, size, 0, sign)
+
+
+@compiled
+def lift_double_squares(
+    bits: Ints, base: int, width: int, out: Ints, column: int, count: int
+) -> None:
+    """Cut the exact squares of doubles into limbs; NaN and infinities are left zero."""
+    for i in range(len(bits)):
+        b = bits[i]
+        exponent = (b >> 52) & _INFINITE
+        out[i, column : column + count] = 0
+        if exponent == _INFINITE:
+            continue
+        size = b & _MANTISSA
+        if exponent != 0:
+            size |= _HIDDEN_BIT
+        position = 2 * (max(exponent, 1) - 1075) - base
+        _spread_square(out, i, column, count, width, np.uint64(size), position)
+
+
+@compiled
+def lift_integer_squares(values: Ints, width: int, out: Ints, column: int, count: int) -> None:
+    """Cut the exact squares of integers into limbs."""
+    for i in range(len(values)):
+        value = values[i]
+        sign = value >> 63
+        size = np.uint64((value ^ sign) - sign)
+        out[i, column : column + count] = 0
+        _spread_square(out, i, column, count, width, size, 0)
+
+
+@compiled
+def _spread_square(
+    out: Ints, row: int, column: int, count: int, width: int, size: np.uint64, position: int
+) -> None:
+    """Add size**2 * 2**position: three products of halves."""
+    low, high = size & _LOW32U, size >> _32U
+    _spread(out, row, column, count, width, low * low, position, 0)
+    _spread(out, row, column, count, width, low * high, position + 33, 0)
+    _spread(out, row, column, count, width, high * high, position + 64, 0)
+
+
+@compiled
+def _spread(
+    out: Ints,
+    row: int,
+    column: int,
+    count: int,
+    width: int,
+    size: np.uint64,
+    position: int,
+    sign: int,
+) -> None:
+    """Add size * 2**position to the limbs, with the sign of `sign`."""
+    mask = np.uint64((1 << width) - 1)
+    for k in range(count):
+        distance = k * width - position
+        if -width < distance < 64:
+            down, up = np.uint64(max(distance, 0)), np.uint64(max(-distance, 0))
+            piece = np.int64(((size >> down) << up) & mask)
+            out[row, column + k] += (piece ^ sign) - sign
+
+
+@compiled
+def mark_doubles(bits: Ints, valid: npt.NDArray[np.bool_], out: Ints, column: int) -> None:
+    """Count rows, NaN, +inf and -inf in four lanes; clear the limbs where there is no number."""
+    for i in range(len(bits)):
+        size = bits[i] & _SIZE
+        out[i, column:] = 0
+        if not valid[i] or size >= _LEAST_INFINITE:
+            out[i, :column] = 0
+        if not valid[i]:
+            continue
+        out[i, column] = 1
+        if size > _LEAST_INFINITE:
+            out[i, column + 1] = 1
+        elif size == _LEAST_INFINITE:
+            out[i, column + (2 if bits[i] > 0 else 3)] = 1
+
+
+@compiled
+def round_singles(sums: Ints, unit: float, last: float, out: Doubles) -> None:
+    """Round sums of one limb, which weighs `unit * last`."""
+    for i in range(len(sums)):
+        out[i] = np.float64(sums[i, 0]) * unit * last
+
+
+@compiled
+def round_pairs(sums: Ints, width: int, unit: float, last: float, out: Doubles) -> None:
+    """Round sums of two limbs, of which the lower weighs `unit * last`."""
+    scale = 2.0**width
+    for i in range(len(sums)):
+        out[i] = _rounded(sums[i, 0], sums[i, 1], width, scale, unit) * last
+
+
+@compiled
+def round_triples(sums: Ints, width: int, unit: float, last: float, out: Doubles) -> None:
+    """Round sums of three limbs, of which the lowest weighs `unit * last`."""
+    scale = 2.0**width
+    mask = (1 << width) - 1
+    small = 1 << (61 - width)
+    for i in range(len(sums)):
+        low = sums[i, 0]
+        middle = sums[i, 1] + (low >> width)
+        high = sums[i, 2] + (middle >> width)
+        low, middle = low & mask, middle & mask
+        if -small < high < small:
+            out[i] = _rounded(low, (high << width) + middle, width, scale, unit) * last
+        else:
+            # The upper two have more bits than a double: of the lowest only counts whether it is 0.
+            middle |= np.int64(low != 0)
+            out[i] = _rounded(middle, high, width, scale, unit * scale) * last
+
+
+@compiled
+def _rounded(low: int, high: int, width: int, scale: float, unit: float) -> float:
+    """The double nearest to (high * scale + low) * unit; halves go to even.
+
+    Once the carry is settled both limbs are exact doubles, or nearly so, and the one addition of
+    the hardware rounds correctly.
+    """
+    high += low >> width
+    low &= (1 << width) - 1
+    if -(1 << 53) <= high <= 1 << 53:
+        return np.float64(high) * scale * unit + np.float64(low) * unit
+    # The upper limb alone has more bits than a double. Whatever lies below its last two bits only
+    # tells whether there is a rest, which the last bit of an odd number can say.
+    shift = 2 if -(1 << 55) <= high <= 1 << 55 else 0
+    high = (high << shift) | (low >> (width - shift))
+    high |= int((low & ((1 << (width - shift)) - 1)) != 0)
+    return np.float64(high) * (scale / (1 << shift) * unit)
+
+
+@compiled
+def gather_limbs(
+    sums: Ints, column: int, count: int, base: int, width: int, out: Ints, first: int
+) -> None:
+    """Bring limbs onto the 32-bit limbs of the exact accumulators, from limb `first` on."""
+    for k in range(count):
+        position = base + k * width + ORIGIN
+        # Below the grid all bits are zero.
+        drop, position = max(-position, 0), max(position, 0)
+        at, r = (position >> 5) - first, position & 31
+        for i in range(len(sums)):
+            limb = sums[i, column + k] >> drop
+            low, high = (limb & LOW32) << r, (limb >> 32) << r
+            out[i, at] += low & LOW32
+            out[i, at + 1] += (low >> 32) + (high & LOW32)
+            out[i, at + 2] += high >> 32

@@ -1,0 +1,125 @@
+"""SlickDeque(Inv): a running answer for every range."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from muntin.aggregators.card import Card
+from muntin.aggregators.contract import (
+    FIRST,
+    OPERATIONS,
+    SIZE,
+    Ints,
+    at_front,
+    end_of,
+    new_head,
+    unrolled,
+    wrapped,
+)
+from muntin.aggregators.operators import Store, combine, inverse, load, save
+from muntin.aggregators.running import keep_one_running, keep_running
+
+CARD = Card(
+    name="slickdeque_inv",
+    needs="invertible",
+    amortised="2",
+    worst="2",
+    multi="2 n",
+    space="n + 1; 2 n with every range",
+    several_ranges=True,
+    paper="SlickDeque, EDBT 2018; Algorithm 2 of Algorithms and Optimizations for Incremental "
+    "Window-Based Aggregations, 2019",
+)
+
+
+class SlickDequeInv(NamedTuple):
+    """A ring of partials, and running answers over the newest `covered` of them.
+
+    By position the number of partials in a window varies, so a query takes the answer that covers
+    the fewest partials too many, and takes those off.
+    """
+
+    partials: Store
+    running: Store
+    covered: Ints
+    head: Ints
+
+    @staticmethod
+    def create(op: Any, capacity: int, columns: int, full: bool) -> SlickDequeInv:
+        """Identities, counted as partials if `full`."""
+        covered = np.zeros(columns, np.int64)
+        head = new_head(capacity if full else 0)
+        return SlickDequeInv(op.empty(capacity), op.empty(columns), covered, head)
+
+    @staticmethod
+    def room(state: SlickDequeInv) -> int:
+        """How many partials fit."""
+        return len(state.partials)
+
+    @staticmethod
+    def grown(op: Any, state: SlickDequeInv, capacity: int) -> SlickDequeInv:
+        """The same partials in a larger ring."""
+        head = state.head
+        ring = unrolled(op, state.partials, head[FIRST], head[SIZE], capacity)
+        return SlickDequeInv(ring, state.running, state.covered, at_front(head))
+
+    @staticmethod
+    def insert(op: Any, state: SlickDequeInv, partial: Any) -> None:
+        """Append, and combine into every answer."""
+        head = state.head
+        save(op, state.partials, end_of(head, len(state.partials)), partial)
+        head[SIZE] += 1
+        for j in range(len(state.covered)):
+            save(op, state.running, j, combine(op, load(op, state.running, j), partial))
+            state.covered[j] += 1
+        head[OPERATIONS] += len(state.covered)
+
+    @staticmethod
+    def evict(op: Any, state: SlickDequeInv) -> None:
+        """Take the oldest off the answers that cover it."""
+        head = state.head
+        oldest = load(op, state.partials, head[FIRST])
+        for j in range(len(state.covered)):
+            if state.covered[j] == head[SIZE]:
+                save(op, state.running, j, inverse(op, load(op, state.running, j), oldest))
+                state.covered[j] -= 1
+                head[OPERATIONS] += 1
+        head[FIRST] = wrapped(head[FIRST] + 1, len(state.partials))
+        head[SIZE] -= 1
+
+    @staticmethod
+    def query(op: Any, state: SlickDequeInv, size: int) -> Any:
+        """Bring the nearest running answer to `size` partials."""
+        head = state.head
+        capacity = len(state.partials)
+        end = head[FIRST] + head[SIZE]
+        best = 0
+        for j in range(1, len(state.covered)):
+            here, there = state.covered[j] - size, state.covered[best] - size
+            if (here >= 0 and (there < 0 or here < there)) or (there < 0 and here > there):
+                best = j
+        answer = load(op, state.running, best)
+        start = end - state.covered[best]
+        head[OPERATIONS] += abs(state.covered[best] - size)
+        for at in range(start, end - size):
+            answer = inverse(op, answer, load(op, state.partials, wrapped(at, capacity)))
+        for at in range(start - 1, end - size - 1, -1):
+            answer = combine(op, load(op, state.partials, wrapped(at, capacity)), answer)
+        save(op, state.running, best, answer)
+        state.covered[best] = size
+        return answer
+
+    @staticmethod
+    def slide(
+        op: Any, state: SlickDequeInv, ranges: Ints, partials: Store, answers: Store, first: int
+    ) -> int:
+        """Two operations a partial and range: answer j is that of range j."""
+        if len(ranges) == 1:
+            return keep_one_running(
+                op, state.partials, state.running, state.head, partials, answers, first
+            )
+        return keep_running(
+            op, state.partials, state.running, state.head, ranges, partials, answers, first
+        )

@@ -1,0 +1,42 @@
+"""Plots of a report as PNG files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from muntin.bench.report import Plot
+from muntin.errors import MuntinError
+
+_STYLES = ("-", "--", ":", "-.")
+
+
+def draw(plot: Plot, path: Path) -> Path:
+    """Draw the lines of a plot into a file."""
+    figure_class = _figure_class()
+    figure = figure_class(figsize=(9, 6), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    for i, (name, points) in enumerate(plot.lines.items()):
+        across, up = zip(*points, strict=True)
+        # Ten colours repeat: the style of the line tells those of one colour apart.
+        style = _STYLES[(i // 10) % len(_STYLES)]
+        axes.plot(across, up, style, marker="o", markersize=3, label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_title(plot.title)
+    axes.set_xlabel(plot.across)
+    axes.set_ylabel(plot.up)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(path)
+    return path
+
+
+def _figure_class() -> Any:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError:
+        raise MuntinError(
+            "plots need matplotlib", hint="pip install 'muntin[bench]', or make setup"
+        ) from None
+    return Figure

@@ -1,0 +1,101 @@
+"""The benchmark of techniques: what it times is checked, what it prints is whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from muntin.aggregators.aggregator import Aggregator
+from muntin.bench import aggregators, aggregators_bank, aggregators_promises
+from muntin.bench.aggregators_latency import latencies
+from muntin.bench.aggregators_rates import Rate, rates
+from muntin.bench.aggregators_work import Workload, check_answers, full, workloads
+from muntin.bench.report import Check, Plot, Report, Section
+
+TECHNIQUES = {"sum": ("panes", "slickdeque_inv"), "max": ("panes", "slickdeque_noninv")}
+
+
+@pytest.fixture(scope="module")
+def works() -> dict[str, Workload]:
+    made = workloads(size=1 << 14)
+    return {
+        name: dataclasses.replace(made[name], techniques=techniques)
+        for name, techniques in TECHNIQUES.items()
+    }
+
+
+def test_answers_are_compared_before_anything_is_timed(works: dict[str, Workload]) -> None:
+    assert check_answers(works, (1, 5)) == 2 * 2 * (53 + 65)
+
+
+def test_a_wrong_answer_fails_loudly(
+    works: dict[str, Workload], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Aggregator.run
+    monkeypatch.setattr(Aggregator, "run", lambda self, values: right(self, values) + 1)
+    with pytest.raises(AssertionError, match="panes of sum, window 3, step 0"):
+        check_answers(works, (3,))
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_panes_filled_by_hand_answer_as_if_slid(works: dict[str, Workload], name: str) -> None:
+    window = 1 << 13
+    by_hand, slid = (full(works[name], technique, window) for technique in TECHNIQUES[name])
+    values = works[name].take(0, window)
+    assert by_hand.run(values)[-1].tolist() == slid.run(values)[-1].tolist()
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_rates_count_operations_and_bytes(works: dict[str, Workload], name: str) -> None:
+    found = {rate.technique: rate for rate in rates(works[name], [16], budget=0.001)}
+    assert found["panes"].operations == 15
+    assert all(rate.per_second > 0 and rate.bytes_per_partial >= 8 for rate in found.values())
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_single_steps_are_timed(works: dict[str, Workload], name: str) -> None:
+    for latency in latencies(works[name], [4], budget=0.001):
+        assert latency.steps > 0
+        assert list(latency.nanoseconds) == sorted(latency.nanoseconds)
+
+
+def test_a_bank_is_checked_and_timed() -> None:
+    section, checks = aggregators_bank.bank_costs(groups=40, steps=2)
+    assert [row[0] for row in section.rows] == ["sum of BIGINT", "sum of DOUBLE", "max of DOUBLE"]
+    assert [check.limit for check in checks] == [5, 25, 20, 25]
+
+
+def test_many_ranges_compare_flatfit_with_flatfat(works: dict[str, Workload]) -> None:
+    section = aggregators_promises.many_ranges(works["sum"], (2,), answers=64)
+    assert section.rows[0][0] == "ranges 1 to 2"
+
+
+def test_tables_have_a_row_a_technique() -> None:
+    found = [Rate("panes", window, 10, 0.5, window - 1.0, 8.0) for window in (1, 4)]
+    speed, operations, _, steps = aggregators.rate_tables("sum", found)
+    assert speed.columns == ("window", "2^0", "2^2")
+    assert operations.rows == (("panes", "0", "3"),)
+    assert steps.rows == (("panes", "10", "10"),)
+
+
+def test_a_report_is_shown_and_saved_with_its_plots(tmp_path: Path) -> None:
+    lines = {"panes": ((1.0, 9.0), (2.0, 5.0))}
+    report = Report(
+        "tiny",
+        "made up",
+        sections=(Section("a table", ("name", "value"), (("panes", "1"),)),),
+        checks=(Check("held", 2, 1.5), Check("broken", 2, 2.5)),
+        plots=(Plot("rate", "rates", "window", "steps", lines),),
+    )
+    console = Console(record=True, width=100)
+    report.show(console)
+    text = console.export_text()
+    assert "met    held: 1.50×, at most 2×" in text
+    assert "missed broken: 2.50×" in text
+    written, plot = report.save(tmp_path)
+    assert [check["met"] for check in json.loads(written.read_text())["checks"]] == [True, False]
+    assert plot.read_bytes().startswith(b"\x89PNG")
