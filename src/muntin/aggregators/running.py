@@ -57,17 +57,21 @@ def keep_one_running(
 ) -> int:
     """The same for the one range that spans the ring; the answer stays in registers."""
     capacity = len(ring)
-    at = head[FIRST]
+    at, done = head[FIRST], first
     answer = load(op, running, 0)
-    for i in range(first, len(partials)):
-        partial = load(op, partials, i)
-        answer = inverse(op, combine(op, answer, partial), load(op, ring, at))
-        save(op, answers, i, answer)
-        save(op, ring, at, partial)
-        at += 1
-        if at == capacity:
-            at = 0
+    while done < len(partials):
+        # Up to the end of the ring, so that the inner loop is free of turns.
+        size = min(capacity - at, len(partials) - done)
+        coming, going = partials[done : done + size], ring[at : at + size]
+        out = answers[done : done + size]
+        for i in range(size):
+            partial = load(op, coming, i)
+            answer = inverse(op, combine(op, answer, partial), load(op, going, i))
+            save(op, out, i, answer)
+            save(op, going, i, partial)
+        done += size
+        at = at + size if at + size < capacity else 0
     save(op, running, 0, answer)
     head[FIRST] = at
-    head[OPERATIONS] += 2 * (len(partials) - first)
-    return len(partials)
+    head[OPERATIONS] += 2 * (done - first)
+    return done
