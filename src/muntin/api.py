@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
-from muntin.frames import Input, is_frame, read_frame
-from muntin.plan import SharedPlan, build_plan
+from muntin.frames import Input, is_frame, read_frame, read_tables
+from muntin.plan import SharedPlan, Strategy, build_plan
+from muntin.plan.relations import Relation
+from muntin.plan.sampling import Sampler
 from muntin.queries import QueriesLike, Query
 from muntin.queries import queries as read_queries
 from muntin.results import Results
+from muntin.windows.edges import Slicing
 
 
 def aggregate(
@@ -23,9 +27,12 @@ def aggregate(
     time: str,
     *,
     name: str | None = None,
+    tables: Mapping[str, Any] | None = None,
     emit_empty: bool = False,
     on_error: Literal["null", "fail"] = "null",
     on_bad_row: Literal["skip", "fail"] = "skip",
+    strategy: Strategy = "cells",
+    slicing: Slicing = "pairs",
 ) -> Results:
     """Answer many sliding-window queries over bounded data in one shared pass.
 
@@ -39,11 +46,17 @@ def aggregate(
         queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
         time: The column of event times: timestamps, dates or integers.
         name: What FROM must call the data; any name will do if not given.
+        tables: Frames that queries may join, by name: ``JOIN close ON trades.symbol =
+            close.symbol``.
         emit_empty: Fill the gaps between the windows of ungrouped queries.
         on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and
             is counted in ``Results.errors``, or it fails the call.
         on_bad_row: What a row without a time does: it is left out and counted in
             ``Results.bad_rows``, or it fails the call.
+        strategy: What queries share. All give the same answers to the last bit; ``cells`` is the
+            fastest, the others are there to compare: ``unshared``, ``slices``, ``fragments``,
+            ``shards``.
+        slicing: How windows are cut into slices: ``pairs``, ``panes`` or ``cutty``.
 
     Returns:
         Results by query name, in the kind of frame the data came in.
@@ -60,15 +73,26 @@ def aggregate(
     if emit_empty:
         asked = tuple(q if q.group_by else replace(q, emit_empty=True) for q in asked)
     inputs = _route(data, asked, name)
+    joined = read_tables(tables)
     plans: dict[str, SharedPlan] = {}
-    tables: dict[str, pa.Table] = {}
+    answers: dict[str, pa.Table] = {}
     rows, bad_rows, errors = 0, 0, Counter[str]()
     for source, (frame, members) in inputs.items():
-        plan = plans[source] = build_plan(members, frame.schema, time)
-        engine = _run(plan, frame)
+        batches = iter(frame.batches)
+        first = next(batches, frame.schema.empty_table())
+        plan = plans[source] = build_plan(
+            members,
+            frame.schema,
+            time,
+            strategy=strategy,
+            slicing=slicing,
+            tables={each: table.schema for each, table in joined.items()},
+            sample=_sampler(first, joined),
+        )
+        engine = _run(plan, joined, frame.schema, chain([first], batches))
         if on_bad_row == "fail" and engine.statistics.bad_rows:
             raise _bad_rows(engine.statistics.bad_rows, plan)
-        tables.update(engine.close())
+        answers.update(engine.close())
         rows += engine.statistics.rows
         bad_rows += engine.statistics.bad_rows
         errors += engine.statistics.errors
@@ -76,20 +100,35 @@ def aggregate(
         raise _failed(errors)
     restore = {q.name: frame.restore for frame, members in inputs.values() for q in members}
     plan_or_plans = next(iter(plans.values())) if len(plans) == 1 else plans
-    ordered = {query.name: tables[query.name] for query in asked}
+    ordered = {query.name: answers[query.name] for query in asked}
     return Results(ordered, restore, plan_or_plans, rows=rows, bad_rows=bad_rows, errors=errors)
 
 
-def _run(plan: SharedPlan, data: Input) -> Any:
+def _sampler(batch: pa.Table, tables: Mapping[str, pa.Table]) -> Sampler:
+    def sample(relation: Relation) -> pa.Table:
+        from muntin.engine import sampler  # noqa: PLC0415 - asked for only where it matters
+
+        return sampler(batch, tables)(relation)
+
+    return sample
+
+
+def _run(
+    plan: SharedPlan,
+    tables: Mapping[str, pa.Table],
+    schema: pa.Schema,
+    batches: Iterable[pa.Table],
+) -> Any:
     # The engine brings numba, which takes longer to import than everything else together.
     from muntin.engine import LocalEngine, in_time_order  # noqa: PLC0415
 
-    engine = LocalEngine(plan)
+    engine = LocalEngine(plan, tables=tables)
     if plan.ordered:
-        engine.feed(in_time_order(data.table(), plan.timeline.column))
+        whole = pa.concat_tables([schema.empty_table(), *batches])
+        engine.feed(in_time_order(whole, plan.timeline.column))
     else:
         columns = plan.columns()
-        for batch in data.batches:
+        for batch in batches:
             engine.feed(batch.select(columns))
     return engine
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,24 @@ def read_frame(data: Any) -> Input:
         f"cannot read data of type {type(data).__name__}",
         hint="give a pyarrow Table, an iterable of RecordBatches, a pandas or a polars frame",
     )
+
+
+def read_tables(tables: Mapping[str, Any] | None) -> dict[str, pa.Table]:
+    """Static tables by name, from frames of any kind.
+
+    >>> read_tables({"close": pa.table({"symbol": ["a"], "cp": [1.5]})})["close"].num_rows
+    1
+    """
+    if tables is not None and not isinstance(tables, Mapping):
+        raise DataError(
+            f"tables is a {type(tables).__name__}", hint='name them, as in tables={"close": frame}'
+        )
+    found = {str(name): read_frame(frame).table() for name, frame in (tables or {}).items()}
+    if len({name.lower() for name in found}) < len(found):
+        raise DataError(
+            f"tables {', '.join(found)} differ in letter case only", hint="rename one of them"
+        )
+    return found
 
 
 def is_frame(data: Any) -> bool:

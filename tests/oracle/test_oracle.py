@@ -9,7 +9,9 @@ import pytest
 
 import muntin
 from muntin.engine import naive
+from muntin.plan import STRATEGIES
 from muntin.testing import assert_same_rows, rows_of
+from muntin.windows.edges import SLICINGS
 from oracle.random_queries import queries
 from oracle.random_streams import stream
 
@@ -22,7 +24,11 @@ def test_engine_equals_the_oracle(seed: int) -> None:
     rng = random.Random(seed)
     table = stream(rng)
     asked = queries(rng)
-    results = muntin.aggregate(table, ";\n".join(q.sql for q in asked), time="ts")
+    # The default most often, every other strategy and slicing often enough.
+    strategy = rng.choice(["cells", "cells", *STRATEGIES])
+    slicing = rng.choice(["pairs", *SLICINGS])
+    sql = ";\n".join(q.sql for q in asked)
+    results = muntin.aggregate(table, sql, time="ts", strategy=strategy, slicing=slicing)
     for query in asked:
         expected = naive.answer(results.plan, query.name, table)
         close = {

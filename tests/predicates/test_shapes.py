@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from muntin.expressions import bind_text
 from muntin.predicates import Analysis, analyze, expected_cells, merge_shapes
+from muntin.predicates.merge import Cost, CountCells
 
 
 def wide(columns: int, constants: int) -> Analysis:
@@ -56,18 +57,28 @@ def test_dependent_dimensions_have_no_box() -> None:
     assert shape.box(1) == (((0, 1), (2, 3)), ((0, 2),))
 
 
+def joint_cost(rows: float, cells: CountCells) -> Cost:
+    """Each row updates a cell of the group; joint cells are rolled up into every shape's."""
+
+    def cost(members: tuple[int, ...], dimensions: frozenset[int]) -> float:
+        return rows + (len(members) * cells(dimensions) if len(members) > 1 else 0)
+
+    return cost
+
+
 def test_shapes_merge_while_rows_outnumber_cells() -> None:
     shapes = [[0], [1], [0, 1], [0, 2], [3]]
     sizes = [4, 4, 4, 1000]
-    many = merge_shapes(shapes, 10_000, expected_cells(sizes, 10_000))
+    many = merge_shapes(shapes, joint_cost(10_000, expected_cells(sizes, 10_000)))
     assert [merged.shapes for merged in many] == [(0, 1, 2, 3), (4,)]
     assert many[0].dimensions == (0, 1, 2)
-    few = merge_shapes(shapes, 10, expected_cells(sizes, 10))
+    few = merge_shapes(shapes, joint_cost(10, expected_cells(sizes, 10)))
     assert [merged.shapes for merged in few] == [(0,), (1,), (2,), (3,), (4,)]
 
 
 def test_a_shape_within_another_is_absorbed() -> None:
-    merged = merge_shapes([[], [0], [0, 1]], 1000, expected_cells([10, 10], 1000))
+    cost = joint_cost(1000, expected_cells([10, 10], 1000))
+    merged = merge_shapes([[], [0], [0, 1]], cost)
     assert [group.shapes for group in merged] == [(0, 1, 2)]
 
 
@@ -77,12 +88,10 @@ def test_a_shape_within_another_is_absorbed() -> None:
     st.floats(1, 1e6),
 )
 def test_merging_never_costs_more(shapes: list[set[int]], sizes: list[int], rows: float) -> None:
-    cells = expected_cells(sizes, rows)
-    merged = merge_shapes(shapes, rows, cells)
+    cost = joint_cost(rows, expected_cells(sizes, rows))
+    merged = merge_shapes(shapes, cost)
     assert sorted(place for group in merged for place in group.shapes) == list(range(len(shapes)))
-    cost = 0.0
     for group in merged:
         assert set(group.dimensions) == set().union(*(shapes[place] for place in group.shapes))
-        count = len(group.shapes)
-        cost += rows + (count * cells(frozenset(group.dimensions)) if count > 1 else 0)
-    assert cost <= len(shapes) * rows * (1 + 1e-9)
+    together = sum(cost(group.shapes, frozenset(group.dimensions)) for group in merged)
+    assert together <= len(shapes) * rows * (1 + 1e-9)

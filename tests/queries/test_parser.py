@@ -22,6 +22,9 @@ VALID = [
     """SELECT window_start, max(x) FILTER (WHERE y IS NOT NULL) FROM TABLE(HOP(TABLE s,
     DESCRIPTOR(ts), INTERVAL '5' MINUTE, INTERVAL '12' MINUTE)) GROUP BY window_start""",
     "SELECT window.end, first(x) IGNORE NULLS FROM s GROUP BY window(ts, '12 minutes', '5m'), a",
+    """SELECT c.cp, sum(T.price * T.vol) FROM Trades T[RANGE 600 SLIDE 300], Close C, Index X
+    WHERE T.Symbol = C.Symbol AND (T.Symbol) = X.Symbol AND X.R3000 GROUP BY cp""",
+    f"SELECT max(c.x) {S} LEFT OUTER JOIN close AS c ON s.k = c.k AND c.b = 1 JOIN d USING (k, l)",
     f"SELECT CASE WHEN sum(x) > 0 THEN 'up' ELSE \"down\" END AS d {S} EMIT EMPTY; DROP QUERY a",
 ]
 
@@ -126,9 +129,27 @@ def test_any_word_names_a_query(name: str) -> None:
     assert parse(f"DROP QUERY {name}") == [DropQuery(query.name)]
 
 
-def test_many_joins_are_refused_quickly() -> None:
-    with pytest.raises(QueryError, match="joins"):
-        parse(f"SELECT count(*) {S} " + "JOIN t " * 2000)
+JOIN = "a JOIN b ON a.x = b.x"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (S + " JOIN t" * 2000, "expected ON or USING after t"),
+        (S + "".join(f" JOIN t{i} ON s.x = t{i}.x" for i in range(2000)), "more than 16 joins"),
+        (S + ", t" * 2000, "more than 16 joins"),
+        (f"FROM {'(' * 60}{JOIN}{')' * 60}", "FROM takes the name of a stream"),
+        (f"FROM {'(' * 30}{JOIN}{') JOIN c ON c.x = a.x' * 30}", "FROM takes the name"),
+        (f"FROM {'(SELECT 1 FROM ' * 40}{JOIN}{') t JOIN b ON t.x = b.x' * 40}", "FROM takes"),
+        (f"{S} JOIN b ON s.x = {f'(SELECT 1 FROM {JOIN} AND a.y = ' * 40}1{')' * 40}", "levels"),
+        (f"{S} WHERE x = {'(SELECT 1 FROM a, b WHERE a.x = ' * 40}1{')' * 40}", "subqueries"),
+        (f"{S} WHERE {'coalesce((SELECT 1 FROM a, b), ' * 40}1{')' * 40}", "subqueries"),
+    ],
+    ids=lambda text: text[-24:],
+)
+def test_many_joins_are_refused_in_one_pass(text: str, reason: str) -> None:
+    with pytest.raises(QueryError, match=reason):
+        parse(f"SELECT count(*) AS n {text}")
 
 
 def test_the_recursion_limit_is_put_back_by_the_last_thread() -> None:
@@ -181,6 +202,7 @@ DESCRIPTOR window window_start count sum first upper ( ) [ ] , ; * + - / < = . :
 IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END CAST AS DISTINCT ALL UNION JOIN ON INTERVAL MINUTE
 5 '5m' 'x' "y" `z` a b s ts CREATE QUERY DROP REPLACE WITH ORDER LIMIT OVER FILTER IGNORE NULLS
 ARRAY MAP STRUCT EXISTS ANY { } ? : @ # $ ! ~ & | ^ % 1L 1e5 := PIVOT VALUES LATERAL EXPLODE
+LEFT INNER OUTER CROSS NATURAL USING APPLY s.a t.a
 """
 
 

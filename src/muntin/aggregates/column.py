@@ -52,6 +52,16 @@ class PartColumn(ABC):
         Cheapest where starts and ends do not fall; each place where they do starts a run anew.
         """
 
+    def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
+        """A column of `size` cells: cell `cells[i]` takes own cells `starts[i]` to `ends[i] - 1`.
+
+        Runs of the same cell are combined.
+        """
+        rolled = self.take(np.empty(0, np.int64))
+        rolled.resize(size)
+        rolled.merge(cells, self.slide(starts, ends))
+        return rolled
+
     @abstractmethod
     def resize(self, size: int) -> None:
         """Grow to `size` cells. Copies: grow by a factor, not by one."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from muntin.aggregates.arrow_views import live_cells, true_cells
 from muntin.aggregates.column import Ints, PartColumn, grown
 from muntin.aggregates.count_kernels import add_counts, count_rows
-from muntin.aggregates.exact_kernels import slide_sums
+from muntin.aggregates.exact_kernels import roll_up_sums, slide_sums
 from muntin.aggregates.parts import Part
 
 
@@ -59,6 +59,11 @@ class CountColumn(PartColumn):
     def slide(self, starts: Ints, ends: Ints) -> Self:
         """Differences of running totals."""
         return type(self)(self.part, slide_sums(self.counts[:, None], starts, ends)[:, 0])
+
+    def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
+        """Differences of running totals, added up cell by cell."""
+        counts = roll_up_sums(self.counts[:, None], starts, ends, cells, size)
+        return type(self)(self.part, counts[:, 0])
 
     def resize(self, size: int) -> None:
         """Grow with zeros."""

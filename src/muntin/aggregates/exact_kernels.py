@@ -126,6 +126,21 @@ def slide_sums(rows: Ints, starts: Ints, ends: Ints) -> Ints:
 
 
 @compiled
+def roll_up_sums(rows: Ints, starts: Ints, ends: Ints, cells: Ints, size: int) -> Ints:
+    """For each cell the sum of the runs of rows starts[i] to ends[i] - 1 with that cell."""
+    width = rows.shape[1]
+    totals = np.zeros((rows.shape[0] + 1, width), np.int64)
+    for i in range(rows.shape[0]):
+        for k in range(width):
+            totals[i + 1, k] = totals[i, k] + rows[i, k]
+    out = np.zeros((size, width), np.int64)
+    for i in range(starts.shape[0]):
+        for k in range(width):
+            out[cells[i], k] += totals[ends[i], k] - totals[starts[i], k]
+    return out
+
+
+@compiled
 def multiply(a: Digits, n: int, b: Digits, m: int, out: Digits) -> None:
     """The product of numbers of n and m base-2**32 digits, into n + m digits."""
     for k in range(n + m):

@@ -139,6 +139,16 @@ class SumColumn(PartColumn):
             specials = kernels.slide_sums(self.specials, starts, ends)
         return type(self)(self.part, limbs, self.base, self.load * longest, specials)
 
+    def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
+        """Differences of running totals, added up cell by cell."""
+        if self.load * len(self) > LOAD_LIMIT:
+            self.settle()
+        limbs = kernels.roll_up_sums(self.limbs, starts, ends, cells, size)
+        specials = None
+        if self.specials is not None:
+            specials = kernels.roll_up_sums(self.specials, starts, ends, cells, size)
+        return type(self)(self.part, limbs, self.base, self.load * max(len(self), 1), specials)
+
     def resize(self, size: int) -> None:
         """Grow with zeros."""
         self.limbs = grown(self.limbs, size)  # type: ignore[assignment]

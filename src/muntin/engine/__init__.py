@@ -1,6 +1,8 @@
 """The local engine: runs a plan on columnar batches in one process."""
 
-from muntin.engine.local import LocalEngine, Statistics
+from muntin.engine.local import LocalEngine
 from muntin.engine.ordering import in_time_order
+from muntin.engine.progress import Progress, Statistics
+from muntin.engine.reading import sampler
 
-__all__ = ["LocalEngine", "Statistics", "in_time_order"]
+__all__ = ["LocalEngine", "Progress", "Statistics", "in_time_order", "sampler"]

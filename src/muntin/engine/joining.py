@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from muntin.engine.recoding import recoded
 from muntin.engine.store import BEGINNING, SliceStore
-from muntin.plan.nodes import Final, Partials, SharedPlan, Slicing
+from muntin.errors import WindowError
+from muntin.plan.nodes import Final, SharedPlan
 from muntin.plan.timeline import Timeline
 from muntin.windows import EdgeClass
 
-Axis = tuple[str, Timeline]
+Identity = tuple[str, Timeline, str]
 
 
 @dataclass(frozen=True)
 class OldCut:
     """Edge classes that rows up to the tick ``until`` were cut by, before the plan changed."""
 
-    axis: Axis
+    slicing: Identity
     until: int
     classes: tuple[EdgeClass, ...]
 
 
-def axis_of(slicing: Slicing) -> Axis:
-    """What a slicing cuts."""
-    return slicing.measure, slicing.timeline
-
-
-def carry_stores(
-    old: SharedPlan, stores: list[SliceStore], new: SharedPlan, since: int
-) -> list[SliceStore]:
-    """Stores for a new plan: those of nodes that stay keep their slices."""
-    kept = {_identity(old, store.node): store for store in stores}
+def carry_stores(stores: list[SliceStore], new: SharedPlan, since: int) -> list[SliceStore]:
+    """Stores for a new plan: those of partials that stay keep their slices."""
+    kept = {store.node.number: store for store in stores}
     result = []
     for node in new.partials:
-        store = kept.get(_identity(new, node))
-        result.append(SliceStore(node, since) if store is None else store.adapted(node, since))
+        store = kept.get(node.number)
+        result.append(SliceStore(node, since) if store is None else recoded(store, node, since))
     return result
 
 
@@ -42,18 +37,18 @@ def carry_cuts(
     old: SharedPlan, cuts: list[OldCut], new: SharedPlan, seen: int, stores: list[SliceStore]
 ) -> list[OldCut]:
     """The cuts of slices that are still kept, the one that ends now among them."""
-    now = {axis_of(slicing): slicing.classes for slicing in new.slicings}
+    now = {slicing.identity: slicing.classes for slicing in new.slicings}
     ending = [
-        OldCut(axis_of(slicing), seen, slicing.classes)
+        OldCut(slicing.identity, seen, slicing.classes)
         for slicing in old.slicings
-        if now.get(axis_of(slicing)) != slicing.classes
+        if now.get(slicing.identity) != slicing.classes
     ]
     oldest = min((store.evicted for store in stores), default=BEGINNING)
     return [cut for cut in (*cuts, *ending) if cut.until >= oldest]
 
 
 def first_window(
-    final: Final, axis: Axis, store: SliceStore, cuts: list[OldCut], watermark: int | None
+    final: Final, slicing: Identity, store: SliceStore, cuts: list[OldCut], watermark: int | None
 ) -> int:
     """The number of the first window that a query which joins now answers.
 
@@ -61,9 +56,14 @@ def first_window(
     not be over: a window is answered when the watermark reaches its end, not later.
     """
     indices = {0} | {index for lowering in final.lowerings for index in lowering.accumulators}
-    start = max(store.evicted, *(store.complete[index] for index in indices))
+    members = {final.member} | {lowering.member for lowering in final.lowerings}
+    start = max(
+        store.evicted,
+        *(store.complete[index] for index in indices),
+        *(store.covered[member] for member in members),
+    )
     for cut in cuts:
-        if cut.axis == axis and not _cuts_fit(final, cut):
+        if cut.slicing == slicing and not _cuts_fit(final, cut):
             start = max(start, cut.until + 1)
     window = final.window
     first = -((window.phase - window.range - start) // window.period)
@@ -80,5 +80,12 @@ def _cuts_fit(final: Final, cut: OldCut) -> bool:
     )
 
 
-def _identity(plan: SharedPlan, node: Partials) -> tuple[object, ...]:
-    return axis_of(plan.slicings[node.slicing]), node.grouping, node.predicate
+def check_streams(plan: SharedPlan) -> None:
+    """Refuse windows that the progress of event time does not close."""
+    for slicing in plan.slicings:
+        if slicing.measure == "rows" or slicing.timeline != plan.timeline:
+            what = "ROWS" if slicing.measure == "rows" else f"WATTR {slicing.timeline.column}"
+            raise WindowError(
+                f"{what} windows are answered over bounded data only",
+                hint=f"use a RANGE of {plan.timeline.column}, or collect the rows first",
+            )

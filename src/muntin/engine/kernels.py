@@ -1,4 +1,4 @@
-"""Compiled loops of the local engine: cells from slices and groups, windows from slices."""
+"""Compiled loops that number keys, pairs of numbers and short strings."""
 
 from __future__ import annotations
 
@@ -114,71 +114,3 @@ def pack_short(offsets: Offsets, data: npt.NDArray[np.uint8], valid: Bools) -> I
             key = (key << 8) | np.int64(data[at])
         keys[i] = key << (8 * (7 - (end - begin)))
     return keys
-
-
-@njit(cache=True)
-def count_windows(
-    groups: Ints, starts: Ints, range_: int, slide: int, phase: int, least: int, most: int
-) -> tuple[int, int, int]:
-    """How many (window, group) pairs hold a slice; with the lowest and highest window index.
-
-    ``groups`` and ``starts`` list the slices that hold rows, sorted by group, then start. Only
-    windows numbered ``least`` to ``most`` count.
-    """
-    total = 0
-    lowest, highest = np.int64(2**62), np.int64(-(2**62))
-    following = np.int64(least)
-    for i in range(starts.size):
-        if i > 0 and groups[i] != groups[i - 1]:
-            following = np.int64(least)
-        first = max((starts[i] - phase) // slide + 1, following)
-        last = min((starts[i] + range_ - phase) // slide, most)
-        if last >= first:
-            total += last - first + 1
-            following = last + 1
-            lowest, highest = min(lowest, first), max(highest, last)
-    return int(total), int(lowest), int(highest)
-
-
-@njit(cache=True)
-def list_windows(
-    groups: Ints,
-    starts: Ints,
-    range_: int,
-    slide: int,
-    phase: int,
-    least: int,
-    most: int,
-    total: int,
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """The ``total`` (window, group) pairs that hold a slice, with the run of slices each covers.
-
-    Window ``k`` covers ``[phase + k * slide - range, phase + k * slide)``. Returns the window
-    indices, the groups, and for each the first slice and one past the last; in order of group,
-    then window, so that both ends move forward within a group.
-    """
-    windows = np.empty(total, np.int64)
-    owners = np.empty(total, np.int64)
-    lows = np.empty(total, np.int64)
-    highs = np.empty(total, np.int64)
-    at = 0
-    low = high = 0
-    following = np.int64(least)
-    for i in range(starts.size):
-        if i > 0 and groups[i] != groups[i - 1]:
-            following = np.int64(least)
-            low = high = i
-        first = max((starts[i] - phase) // slide + 1, following)
-        last = min((starts[i] + range_ - phase) // slide, most)
-        for k in range(first, last + 1):
-            end = phase + k * slide
-            while starts[low] < end - range_:
-                low += 1
-            while high < starts.size and groups[high] == groups[i] and starts[high] < end:
-                high += 1
-            windows[at], owners[at] = k, groups[i]
-            lows[at], highs[at] = low, high
-            at += 1
-        if last >= first:
-            following = last + 1
-    return windows, owners, lows, highs

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.engine.joining import OldCut, axis_of, carry_cuts, carry_stores, first_window
+from muntin.engine.answering import Answerer
+from muntin.engine.families import FIRST_WINDOW, LAST_WINDOW, Asked, Due
+from muntin.engine.joining import OldCut, carry_cuts, carry_stores, check_streams, first_window
+from muntin.engine.progress import Progress, Statistics
 from muntin.engine.snapshot import pack, unpack
 from muntin.engine.stage_a import StageA
-from muntin.engine.stage_b import FIRST_WINDOW, LAST_WINDOW, Answer, Due, StageB
 from muntin.engine.store import BEGINNING, SliceStore
-from muntin.errors import UnknownQueryError, WindowError, did_you_mean
-from muntin.expressions import Evaluator
+from muntin.errors import DataError, UnknownQueryError, did_you_mean
 from muntin.plan import build_plan
 from muntin.plan.nodes import Final, SharedPlan
 from muntin.plan.timeline import Timeline
@@ -23,16 +24,6 @@ from muntin.queries import Query
 
 Ints = npt.NDArray[np.int64]
 Results = dict[str, pa.Table]
-
-
-@dataclass
-class Statistics:
-    """What a run has seen: rows, those too late or without a time, and failed values per query."""
-
-    rows: int = 0
-    late_rows: int = 0
-    bad_rows: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
 
 
 class LocalEngine:
@@ -47,12 +38,20 @@ class LocalEngine:
     (:func:`muntin.engine.ordering.in_time_order`); all others may come in any order.
     """
 
-    def __init__(self, plan: SharedPlan, lateness: int | None = None) -> None:
+    def __init__(
+        self,
+        plan: SharedPlan,
+        lateness: int | None = None,
+        *,
+        tables: Mapping[str, pa.Table] | None = None,
+    ) -> None:
         self.plan = plan
         self.lateness = lateness
+        self.tables = dict(tables or {})
         self.watermark: int | None = None
         self.statistics = Statistics()
-        self._stage_a = StageA(plan)
+        self._stage_a = StageA(plan, self.tables)
+        self._answer = Answerer(plan, self._bounds)
         self._stores = [SliceStore(node) for node in plan.partials]
         # The number of each query's next window, and of the first one in an open gap.
         self._next: dict[str, int] = {}
@@ -62,7 +61,7 @@ class LocalEngine:
         self._old_cuts: list[OldCut] = []
         self._by_rows = any(slicing.measure == "rows" for slicing in plan.slicings)
         if lateness is not None:
-            _check_streams(plan)
+            check_streams(plan)
         # Bounds of ROWS windows are times of rows, so those times are kept.
         self._ticks: list[Ints] = []
         self._position = 0
@@ -77,10 +76,7 @@ class LocalEngine:
         if self._by_rows:
             self._ticks.append(output.ticks)
         self._position += output.ticks.size
-        self.statistics.rows += output.rows
-        self.statistics.late_rows += output.late_rows
-        self.statistics.bad_rows += output.bad_rows
-        self.statistics.errors.update(output.errors)
+        self.statistics.take(output)
         if not output.ticks.size:
             return {}
         latest = int(output.ticks.max())
@@ -119,27 +115,48 @@ class LocalEngine:
             raise UnknownQueryError(f"there is no query {name!r}", hint=did_you_mean(name, known))
         self._adopt(kept)
 
+    def update_table(self, name: str, table: pa.Table) -> None:
+        """Join rows that come from now on with another version of a table; those before stay."""
+        if name not in self.tables:
+            hint = did_you_mean(name, self.tables) or "give it with tables= at the start"
+            raise DataError(f"there is no table {name!r}", hint=hint)
+        tables = {**self.tables, name: table}
+        self._stage_a = StageA(self.plan, tables)
+        self.tables = tables
+
     def _queries(self) -> list[Query]:
         return [final.query for final in self.plan.finals]
 
     def _adopt(self, queries: list[Query]) -> None:
         old = self.plan
-        plan = build_plan(queries, old.source, old.timeline.column)
+        plan = build_plan(
+            queries,
+            old.source,
+            old.timeline.column,
+            strategy=old.strategy,
+            slicing=old.slicing,
+            tables={name: table.schema for name, table in self.tables.items()},
+            previous=old,
+        )
         if self.lateness is not None:
-            _check_streams(plan)
+            check_streams(plan)
         seen = BEGINNING - 1 if self._seen is None else self._seen
-        self._stores = carry_stores(old, self._stores, plan, seen + 1)
+        self._stores = carry_stores(self._stores, plan, seen + 1)
         self._old_cuts = carry_cuts(old, self._old_cuts, plan, seen, self._stores)
         stay = {final.name for final in old.finals if final.query in queries}
         self._next = {name: k for name, k in self._next.items() if name in stay}
         self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
-        self.plan, self._stage_a = plan, StageA(plan)
+        self.plan, self._stage_a = plan, StageA(plan, self.tables)
+        self._answer = Answerer(plan, self._bounds)
         for final in plan.finals:
             if final.name not in stay and self._seen is not None:
                 node = plan.partials[final.partials]
-                axis = axis_of(plan.slicings[node.slicing])
                 self._next[final.name] = first_window(
-                    final, axis, self._stores[final.partials], self._old_cuts, self.watermark
+                    final,
+                    plan.slicings[node.slicing].identity,
+                    self._stores[final.partials],
+                    self._old_cuts,
+                    self.watermark,
                 )
 
     def snapshot(self) -> bytes:
@@ -151,23 +168,30 @@ class LocalEngine:
             "gaps": self._gaps,
             "seen": self._seen,
             "cuts": [
-                (cut.axis[0], cut.axis[1].column, cut.until, cut.classes) for cut in self._old_cuts
+                (cut.slicing[0], cut.slicing[1].column, cut.slicing[2], cut.until, cut.classes)
+                for cut in self._old_cuts
             ],
             "statistics": vars(self.statistics),
         }
         return pack(state, self.plan, self._stores)
 
     @classmethod
-    def restore(cls, plan: SharedPlan, data: bytes) -> LocalEngine:
+    def restore(
+        cls, plan: SharedPlan, data: bytes, *, tables: Mapping[str, pa.Table] | None = None
+    ) -> LocalEngine:
         """An engine for the same plan in the state of a snapshot."""
         state, stores = unpack(data, plan)
-        engine = cls(plan, state["lateness"])
+        engine = cls(plan, state["lateness"], tables=tables)
         engine.watermark = state["watermark"]
         engine._next, engine._gaps = state["next"], state["gaps"]
         engine._seen = state["seen"]
         engine._old_cuts = [
-            OldCut((measure, Timeline.of(plan.source, column)), until, tuple(map(tuple, classes)))
-            for measure, column, until, classes in state["cuts"]
+            OldCut(
+                (measure, Timeline.of(plan.source, column), owner),
+                until,
+                tuple(map(tuple, classes)),
+            )
+            for measure, column, owner, until, classes in state["cuts"]
         ]
         counts = state["statistics"]
         engine.statistics = Statistics(**{**counts, "errors": Counter(counts["errors"])})
@@ -175,17 +199,20 @@ class LocalEngine:
         return engine
 
     def _answer_until(self, watermark: int | None) -> Results:
-        results = {}
-        for index, store in enumerate(self._stores):
-            stage_b = StageB(store.table())
-            for final in self.plan.finals:
-                if final.partials == index:
-                    due = self._due(final, watermark)
-                    answer = stage_b.answer(final, due)
-                    if watermark is None or answer.windows.size:
-                        results[final.name] = self._show(final, answer)
-                    self._advance(final, due, answer)
-        return results
+        asked = [Asked(final, self._due(final, watermark)) for final in self.plan.finals]
+        if watermark is not None:
+            asked = [each for each in asked if each.due.last >= each.due.first]
+        answered = self._answer(self._stores, asked)
+        self.statistics.errors.update(answered.errors)
+        self.statistics.final_aggregations += answered.steps
+        for each in asked:
+            name = each.final.name
+            self._next[name] = max(each.due.first, each.due.last + 1)
+            if each.final.query.emit_empty and name in answered.last:
+                self._gaps[name] = answered.last[name] + 1
+        if watermark is None:
+            return answered.tables
+        return {name: answered.tables[name] for name in answered.tables if name in answered.last}
 
     def _due(self, final: Final, watermark: int | None) -> Due:
         last = LAST_WINDOW
@@ -194,33 +221,26 @@ class LocalEngine:
         first = self._next.get(final.name, FIRST_WINDOW)
         return Due(first, last, self._gaps.get(final.name))
 
-    def _advance(self, final: Final, due: Due, answer: Answer) -> None:
-        self._next[final.name] = max(due.first, due.last + 1)
-        if final.query.emit_empty and answer.windows.size:
-            self._gaps[final.name] = int(answer.windows[-1]) + 1
-
     def _evict(self) -> None:
         """Forget the slices that lie before the next window of every query."""
-        for index, store in enumerate(self._stores):
-            finals = [final for final in self.plan.finals if final.partials == index]
-            store.evict(min(final.window.start(self._next[final.name]) for final in finals))
+        needed: dict[int, int] = {}
+        for final in self.plan.finals:
+            start = final.window.start(self._next[final.name])
+            needed[final.partials] = min(needed.get(final.partials, start), start)
+        for index, start in needed.items():
+            self._stores[index].evict(start)
 
-    def _show(self, final: Final, answer: Answer) -> pa.Table:
-        """The answer as the user's columns, filtered by HAVING."""
-        bounds = [output.value for output in final.outputs]
-        if final.having is not None:
-            bounds.append(final.having)
-        evaluated = Evaluator(bounds)(answer.lowered)
-        failed = sum(0 if each.errors is None else each.errors.true_count for each in evaluated)
-        self.statistics.errors[final.name] += answer.failed + failed
-        timeline = self.plan.slicings[self.plan.partials[final.partials].slicing].timeline
-        starts, ends = self._bounds(final, answer.windows)
-        outputs = [each.values for each in evaluated[: len(final.outputs)]]
-        result = pa.Table.from_arrays(
-            [timeline.from_ticks(starts), timeline.from_ticks(ends), *outputs],
-            names=["window_start", "window_end", *(output.name for output in final.outputs)],
+    def progress(self) -> Progress:
+        """What the run has seen and done, and what it holds."""
+        tables = [store.table() for store in self._stores]
+        return Progress(
+            **vars(self.statistics),
+            watermark=self.watermark,
+            slices=sum(store.slices for store in self._stores),
+            cells=sum(table.starts.size for table in tables),
+            groups=sum(len(table.keys[0]) if table.keys else 0 for table in tables),
+            state_bytes=sum(store.nbytes for store in self._stores),
         )
-        return result if final.having is None else result.filter(evaluated[-1].values)
 
     def _bounds(self, final: Final, windows: Ints) -> tuple[Ints, Ints]:
         starts, ends = final.window.start(windows), final.window.end(windows)
@@ -228,14 +248,3 @@ class LocalEngine:
             return starts, ends
         ticks = np.concatenate(self._ticks)
         return ticks[np.maximum(starts, 0)], ticks[np.minimum(ends, ticks.size) - 1]
-
-
-def _check_streams(plan: SharedPlan) -> None:
-    """Refuse windows that the progress of event time does not close."""
-    for slicing in plan.slicings:
-        if slicing.measure == "rows" or slicing.timeline != plan.timeline:
-            what = "ROWS" if slicing.measure == "rows" else f"WATTR {slicing.timeline.column}"
-            raise WindowError(
-                f"{what} windows are answered over bounded data only",
-                hint=f"use a RANGE of {plan.timeline.column}, or collect the rows first",
-            )

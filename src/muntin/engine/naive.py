@@ -64,8 +64,6 @@ def _indices(window: Window, place: int) -> list[int]:
 
 
 def _read(plan: SharedPlan, final: Final, timeline: Timeline, table: pa.Table) -> list[Row]:
-    node = plan.partials[final.partials]
-
     def values(bound: Bound | None, default: Any = None) -> list[Any]:
         if bound is None:
             return [default] * table.num_rows
@@ -74,8 +72,8 @@ def _read(plan: SharedPlan, final: Final, timeline: Timeline, table: pa.Table) -
 
     ticks = timeline.to_ticks(table[timeline.column].combine_chunks()).to_pylist()
     places = range(table.num_rows) if final.window.measure == "rows" else ticks
-    selected = values(node.predicate, True)
-    groups = [values(bound) for bound in node.grouping]
+    selected = values(final.predicate, True)
+    groups = [values(bound) for bound in final.grouping]
     calls = []
     for lowering in final.lowerings:
         passes = values(lowering.filter, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -10,11 +11,12 @@ import pyarrow as pa
 
 from muntin.aggregates.columns import from_arrow
 from muntin.engine.stage_a import PartialBatch
-from muntin.engine.store import SliceStore
+from muntin.engine.store import SliceStore, signature_bytes
 from muntin.errors import DataError
 from muntin.plan.nodes import Partials, SharedPlan
+from muntin.plan.selection import Cells, Selection, Signatures
 
-VERSION = 1
+VERSION = 2
 _SCHEMA = pa.schema({"name": pa.string(), "data": pa.large_binary()})
 
 
@@ -24,16 +26,21 @@ def pack(state: dict[str, Any], plan: SharedPlan, stores: list[SliceStore]) -> b
         "version": VERSION,
         "state": state,
         "partials": _describe(plan),
-        "kept": [(store.evicted, store.complete) for store in stores],
+        "kept": [(store.evicted, store.complete, store.covered) for store in stores],
     }
     names, blobs = ["head"], [json.dumps(head).encode()]
     for i, store in enumerate(stores):
         batch = store.table().as_batch()
         keys = [pa.array(batch.starts), *batch.keys]
+        if batch.codes is not None:
+            keys.append(pa.array(batch.codes))
         names.append(f"{i}")
         blobs.append(
             _to_bytes(pa.RecordBatch.from_arrays(keys, [str(k) for k in range(len(keys))]))
         )
+        if batch.signatures is not None:
+            names.append(f"{i}/signatures")
+            blobs.append(batch.signatures.tobytes())
         for j, column in enumerate(batch.columns):
             names.append(f"{i}/{j}")
             blobs.append(_to_bytes(column.to_arrow()))
@@ -61,8 +68,8 @@ def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceSto
             "the snapshot is of other queries", hint="restore it with the queries it was made with"
         )
     stores = [_store(i, node, blobs) for i, node in enumerate(plan.partials)]
-    for store, (evicted, complete) in zip(stores, head["kept"], strict=True):
-        store.evicted, store.complete = evicted, complete
+    for store, kept in zip(stores, head["kept"], strict=True):
+        store.evicted, store.complete, store.covered = kept
     return head["state"], stores
 
 
@@ -73,8 +80,15 @@ def _store(index: int, node: Partials, blobs: dict[str, bytes]) -> SliceStore:
         for j, accumulator in enumerate(node.accumulators)
     )
     starts = np.array(slices[0].to_numpy(), np.int64)
+    count = len(node.grouping)
+    codes = np.array(slices[count + 1].to_numpy()) if node.selection.coded else None
+    signatures = None
+    if isinstance(node.selection, Signatures):
+        flat = np.frombuffer(blobs[f"{index}/signatures"], np.uint8)
+        signatures = flat.reshape(-1, signature_bytes(node.selection))
     store = SliceStore(node)
-    store.add(PartialBatch(starts, tuple(slices.columns[1:]), columns))
+    keys = tuple(slices.columns[1 : count + 1])
+    store.add(PartialBatch(starts, keys, codes, columns, signatures))
     return store
 
 
@@ -86,12 +100,21 @@ def _describe(plan: SharedPlan) -> list[str]:
                 plan.slicings[node.slicing].measure,
                 plan.slicings[node.slicing].timeline.column,
                 f"by {[bound.key for bound in node.grouping]}",
-                f"where {node.predicate.key if node.predicate else None}",
+                f"selects {_digest(node.selection)}",
                 *(str(accumulator) for accumulator in node.accumulators),
             ]
         )
         for node in plan.partials
     ]
+
+
+def _digest(selection: Selection) -> str:
+    if isinstance(selection, Cells):
+        cuts = [(each.bound.key, each.cuts) for each in selection.shape.dimensions]
+        text = repr((cuts, selection.shape.accepts))
+    else:
+        text = repr([bound.key for bound in selection.bounds])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _to_bytes(batch: pa.RecordBatch) -> bytes:

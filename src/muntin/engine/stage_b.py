@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.column import PartColumn
-from muntin.engine.kernels import count_windows, list_windows
-from muntin.engine.store import SliceTable
+from muntin.engine.families import Asked, Family
+from muntin.engine.rollup import RolledUp
+from muntin.engine.store import SliceTable, coarser
+from muntin.engine.window_kernels import count_windows, list_windows, window_order
 from muntin.errors import DataError
-from muntin.plan.nodes import Final
-from muntin.windows import Window
+from muntin.plan.nodes import Final, Partials
+from muntin.plan.selection import Cells
 
 Ints = npt.NDArray[np.int64]
 
@@ -21,99 +24,148 @@ Ints = npt.NDArray[np.int64]
 # made up, so fewer of them are.
 MAX_RESULT_ROWS = 2**28
 MAX_FILLED_ROWS = 2**24
-# Window numbers lie between these: ticks do, and a slide is at least one of them.
-FIRST_WINDOW, LAST_WINDOW = -(2**62), 2**62
-
-
-@dataclass(frozen=True)
-class Due:
-    """The windows of a query to answer now: numbers ``first`` to ``last``.
-
-    ``gap`` is the first window of a gap that EMIT EMPTY has yet to fill, if there may be one.
-    """
-
-    first: int = FIRST_WINDOW
-    last: int = LAST_WINDOW
-    gap: int | None = None
+# Counting windows costs as much as the span of their numbers.
+_MOST_COUNTED = 16
 
 
 @dataclass(frozen=True)
 class WindowTable:
-    """Windows of one query: which slices each covers, in order of group, then window."""
+    """Windows of a family: which slices each covers; those of query q from ``offsets[q]`` on."""
 
     windows: Ints
     groups: Ints
     lows: Ints
     highs: Ints
+    offsets: Ints
+    order: Ints | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one query answers: window numbers, and columns of groups and lowered aggregates."""
+    """What a family answers: window numbers, and columns of groups and lowered aggregates.
+
+    Rows of query q lie between ``offsets[q]`` and ``offsets[q + 1]``, by window, then group.
+    ``failed`` says for each row how many of its aggregates failed; None if none did.
+    """
 
     windows: Ints
     lowered: pa.RecordBatch
-    failed: int
+    offsets: Ints
+    failed: Ints | None
 
 
 class StageB:
-    """Answers queries over one table; queries that agree on windows share the assembling."""
+    """Answers families of queries over the slices of one set of partials.
 
-    def __init__(self, table: SliceTable) -> None:
-        self.table = table
-        self._windows: dict[tuple[Window, bool, Due], WindowTable] = {}
-        self._slid: dict[tuple[Window, bool, Due, int], PartColumn] = {}
+    ``steps`` counts the aggregations. Cells are counted as they are worked off: a step of a
+    running total is one, what is read off it two. For the strategies of the papers each partial
+    that goes into a window or a predicate is one, as the papers count.
+    """
 
-    def answer(self, final: Final, due: Due = Due()) -> Answer:  # noqa: B008 - it is frozen
-        """The windows of a query that are due, by window, then group."""
-        key = (final.window, final.query.emit_empty, due)
-        if key not in self._windows:
-            self._windows[key] = windows_of(self.table, final, due)
-        windows = self._windows[key]
-        columns = [each.take(pa.array(windows.groups)) for each in self.table.keys]
-        failed = 0
-        for lowering in final.lowerings:
-            parts = [self._slide(key, windows, index) for index in lowering.accumulators]
+    def __init__(self, node: Partials, table: SliceTable) -> None:
+        self.node = node
+        self.steps = 0
+        self._tables = {tuple(range(len(node.grouping))): table}
+
+    def answer(self, family: Family) -> Answer:
+        """The windows that are due of all queries in a family."""
+        members = family.members()
+        rolled = RolledUp(self._table(family.groups), self.node.selection, members)
+        places = {member: place for place, member in enumerate(members)}
+        source = family.source(rolled, places)
+        windows = windows_of(source.groups, source.starts, family.asked, source.segments)
+        self.steps += rolled.steps + self._reads(source.starts, windows)
+        columns = [key.take(pa.array(windows.groups)) for key in source.keys]
+        failed: Ints | None = None
+        slid: dict[tuple[int, int], PartColumn] = {}
+        for number, lowering in enumerate(family.lowerings):
+            parts = []
+            for index in lowering.accumulators:
+                key = (index, source.filters[number])
+                if key not in slid:
+                    column = source.column(index, number)
+                    slid[key] = column.slide(windows.lows, windows.highs)
+                parts.append(slid[key])
             lowered = lowering.aggregate.lower(parts)
-            failed += 0 if lowered.errors is None else lowered.errors.true_count
             columns.append(lowered.values)
-        batch = pa.RecordBatch.from_arrays(columns, schema=final.schema)
-        if not self.table.keys:
-            return Answer(windows.windows, batch, failed)
-        order = np.lexsort((windows.groups, windows.windows))
-        return Answer(windows.windows[order], batch.take(pa.array(order)), failed)
+            if lowered.errors is not None:
+                flags = lowered.errors.to_numpy(zero_copy_only=False).astype(np.int64)
+                failed = flags if failed is None else failed + flags
+        batch = pa.RecordBatch.from_arrays(columns, schema=family.schema)
+        if windows.order is None:
+            return Answer(windows.windows, batch, windows.offsets, failed)
+        failed = failed if failed is None else failed[windows.order]
+        ordered = batch.take(pa.array(windows.order))
+        return Answer(windows.windows[windows.order], ordered, windows.offsets, failed)
 
-    def _slide(self, key: tuple[Window, bool, Due], windows: WindowTable, index: int) -> PartColumn:
-        if (*key, index) not in self._slid:
-            slid = self.table.columns[index].slide(windows.lows, windows.highs)
-            self._slid[*key, index] = slid
-        return self._slid[*key, index]
+    def _reads(self, starts: Ints, windows: WindowTable) -> int:
+        if isinstance(self.node.selection, Cells):
+            return int(starts.size + 2 * windows.windows.size)
+        covered = windows.highs - windows.lows
+        return int(covered[covered > 1].sum())
 
-
-def windows_of(table: SliceTable, final: Final, due: Due) -> WindowTable:
-    """Every due window and group of a query that holds a row, and the slices it covers."""
-    window = final.window
-    shape = (table.groups, table.starts, window.range, window.period, window.phase)
-    total, lowest, highest = count_windows(*shape, due.first, due.last)
-    filled = final.query.emit_empty and total > 0
-    if filled and due.gap is not None:
-        lowest = min(lowest, due.gap)
-    wanted = highest - lowest + 1 if filled else total
-    if wanted > (MAX_FILLED_ROWS if filled else MAX_RESULT_ROWS):
-        raise DataError(
-            f"query {final.name} would give {wanted:,} rows",
-            hint="use a larger SLIDE" + (", or leave out EMIT EMPTY" if filled else ""),
-        )
-    windows, groups, lows, highs = list_windows(*shape, due.first, due.last, total)
-    if filled:
-        return _fill_gaps(windows, lows, highs, lowest, highest)
-    return WindowTable(windows, groups, lows, highs)
+    def _table(self, groups: tuple[int, ...]) -> SliceTable:
+        """The partials by some of the group columns: those of finer groups are rolled up."""
+        if groups not in self._tables:
+            finest = next(iter(self._tables.values()))
+            self.steps += finest.starts.size
+            self._tables[groups] = coarser(self.node, finest, groups)
+        return self._tables[groups]
 
 
-def _fill_gaps(windows: Ints, lows: Ints, highs: Ints, lowest: int, highest: int) -> WindowTable:
+def windows_of(
+    groups: Ints, starts: Ints, asked: Sequence[Asked], segments: Sequence[tuple[int, int]]
+) -> WindowTable:
+    """Every due window and group of each query that holds a row, and the slices it covers."""
+    rows = np.array(
+        [
+            (*segment, w.range, w.period, w.phase, each.due.first, each.due.last)
+            for segment, each in zip(segments, asked, strict=True)
+            for w in (each.final.window,)
+        ],
+        np.int64,
+    ).reshape(-1, 7)
+    found = count_windows(groups, starts, rows)
+    first = asked[0]
+    if first.final.query.emit_empty and found[0, 0]:
+        return _filled(groups, starts, rows, found, first)
+    for (total, _, _), each in zip(found, asked, strict=True):
+        _check_size(each.final, int(total), MAX_RESULT_ROWS)
+    offsets = np.concatenate(([0], np.cumsum(found[:, 0])))
+    listed = list_windows(groups, starts, rows, int(offsets[-1]))
+    if not groups.size or groups.max() == 0:
+        return WindowTable(*listed, offsets)
+    return WindowTable(*listed, offsets, _order(listed[0], offsets, found[:, 1:]))
+
+
+def _order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
+    spans = np.where(np.diff(offsets) > 0, bounds[:, 1] - bounds[:, 0], 0)
+    if spans.sum() <= _MOST_COUNTED * (windows.size + 1024):
+        order: Ints = window_order(windows, offsets, bounds)
+        return order
+    queries = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    return np.lexsort((windows, queries))
+
+
+def _filled(groups: Ints, starts: Ints, rows: Ints, found: Ints, asked: Asked) -> WindowTable:
+    """The windows of one ungrouped query from the first to the last, those without rows too."""
+    total, lowest, highest = (int(number) for number in found[0])
+    if asked.due.gap is not None:
+        lowest = min(lowest, asked.due.gap)
+    _check_size(asked.final, highest - lowest + 1, MAX_FILLED_ROWS)
+    windows, _, lows, highs = list_windows(groups, starts, rows, total)
     every = np.arange(lowest, highest + 1)
     # A window in a gap covers no slice: its run is empty, at the next slice that follows.
     at = np.searchsorted(windows, every)
     held = windows[at] == every
     ends = np.where(held, highs[at], lows[at])
-    return WindowTable(every, np.zeros(every.size, np.int64), lows[at], ends)
+    owners = np.zeros(every.size, np.int64)
+    return WindowTable(every, owners, lows[at], ends, np.array([0, every.size]))
+
+
+def _check_size(final: Final, rows: int, most: int) -> None:
+    if rows > most:
+        empty = ", or leave out EMIT EMPTY" if final.query.emit_empty else ""
+        raise DataError(
+            f"query {final.name} would give {rows:,} rows", hint=f"use a larger SLIDE{empty}"
+        )

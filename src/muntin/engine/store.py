@@ -11,14 +11,20 @@ import pyarrow as pa
 
 from muntin.aggregates.column import PartColumn
 from muntin.aggregates.columns import empty
-from muntin.engine.encoding import encode
+from muntin.aggregates.parts import Part
+from muntin.engine.encoding import compact, encode
+from muntin.engine.entry_kernels import ascending, distinct_in_order
 from muntin.engine.grouping import group
 from muntin.engine.ordering import sort_order
 from muntin.engine.stage_a import PartialBatch
 from muntin.plan.nodes import Partials
+from muntin.plan.selection import Signatures
 
 Ints = npt.NDArray[np.int64]
+Bitmaps = npt.NDArray[np.uint8]
 
+# Entries are sorted by one number below this where all their parts fit into it.
+_KEY_LIMIT = 1 << 62
 # Before every tick.
 BEGINNING = -(2**62)
 # So many batches wait before they are merged: a merge costs as much as what it has merged before.
@@ -27,38 +33,45 @@ _PENDING = 32
 
 @dataclass(frozen=True)
 class SliceTable:
-    """Partials of one node: one row per group and slice, sorted by group, then slice."""
+    """Partials of one node: an entry per group, slice and code, sorted in that order."""
 
     groups: Ints
     starts: Ints
+    codes: Ints | None
     keys: tuple[pa.Array, ...]
     columns: tuple[PartColumn, ...]
+    signatures: Bitmaps | None = None
 
     def since(self, start: int) -> SliceTable:
-        """The rows of slices that start at ``start`` or later."""
+        """The entries of slices that start at ``start`` or later."""
         kept = np.flatnonzero(self.starts >= start)
         if kept.size == self.starts.size:
             return self
         columns = tuple(column.take(kept) for column in self.columns)
-        return SliceTable(self.groups[kept], self.starts[kept], self.keys, columns)
+        codes = None if self.codes is None else self.codes[kept]
+        return SliceTable(
+            self.groups[kept], self.starts[kept], codes, self.keys, columns, self.signatures
+        )
 
     def as_batch(self) -> PartialBatch:
-        """The same partials with a key a row."""
+        """The same partials with a key an entry."""
         keys = tuple(key.take(pa.array(self.groups)) for key in self.keys)
-        return PartialBatch(self.starts, keys, self.columns)
+        return PartialBatch(self.starts, keys, self.codes, self.columns, self.signatures)
 
 
 class SliceStore:
     """Keeps the partials of one node, and forgets slices that no window will cover again.
 
     ``complete`` says for each accumulator from which tick on it holds every row: one that joined
-    a running stream lacks the rows before. Slices before ``evicted`` are forgotten.
+    a running stream lacks the rows before. ``covered`` says the same for each predicate. Slices
+    before ``evicted`` are forgotten.
     """
 
     def __init__(self, node: Partials, since: int = BEGINNING) -> None:
         self.node = node
         self.evicted = since
         self.complete = [since] * len(node.accumulators)
+        self.covered = [since] * node.selection.members
         self._pending: list[PartialBatch] = []
         self._merged = merge(node, [_nothing(node)])
 
@@ -83,20 +96,13 @@ class SliceStore:
         if kept is not self._merged:
             self._merged = merge(self.node, [kept.as_batch()])
 
-    def adapted(self, node: Partials, since: int) -> SliceStore:
-        """The same slices for a node with other accumulators; new ones are complete ``since``."""
-        table = self.table()
-        places = {each: i for i, each in enumerate(self.node.accumulators)}
-        columns = tuple(
-            table.columns[places[each]] if each in places else empty(each.part, table.starts.size)
-            for each in node.accumulators
-        )
+    def replaced(
+        self, node: Partials, table: SliceTable, complete: list[int], covered: list[int]
+    ) -> SliceStore:
+        """A store of other partials that goes on from this one's slices."""
         store = SliceStore(node)
-        store.evicted = self.evicted
-        store.complete = [
-            self.complete[places[each]] if each in places else since for each in node.accumulators
-        ]
-        store._merged = replace(table, columns=columns)
+        store.evicted, store.complete, store.covered = self.evicted, complete, covered
+        store._merged = table
         return store
 
     @property
@@ -114,29 +120,89 @@ class SliceStore:
 
 
 def _nothing(node: Partials) -> PartialBatch:
+    none = np.empty(0, np.int64)
     keys = tuple(pa.array([], bound.type) for bound in node.grouping)
     columns = tuple(empty(accumulator.part, 0) for accumulator in node.accumulators)
-    return PartialBatch(np.empty(0, np.int64), keys, columns)
+    signatures = None
+    if isinstance(node.selection, Signatures):
+        signatures = np.zeros((0, signature_bytes(node.selection)), np.uint8)
+    return PartialBatch(none, keys, none if node.selection.coded else None, columns, signatures)
+
+
+def signature_bytes(selection: Signatures) -> int:
+    """The bytes of one bitmap: whole words of 64 bits."""
+    return -(-selection.members // 64) * 8
 
 
 def merge(node: Partials, batches: Sequence[PartialBatch]) -> SliceTable:
     """Bring the partials of many batches together; groups are numbered in key order."""
+    parts = [accumulator.part for accumulator in node.accumulators]
+    return merge_batches(batches, [bound.type for bound in node.grouping], parts)
+
+
+def coarser(node: Partials, table: SliceTable, groups: Sequence[int]) -> SliceTable:
+    """The partials of a table by some of its group columns."""
+    batch = replace(table.as_batch(), keys=tuple(table.as_batch().keys[i] for i in groups))
+    parts = [accumulator.part for accumulator in node.accumulators]
+    return merge_batches([batch], [node.grouping[i].type for i in groups], parts)
+
+
+def merge_batches(
+    batches: Sequence[PartialBatch], types: Sequence[pa.DataType], parts: Sequence[Part]
+) -> SliceTable:
+    """One table of many batches with keys of the given types."""
     starts = np.concatenate([batch.starts for batch in batches])
     columns = [
-        pa.chunked_array([batch.keys[i] for batch in batches], type=bound.type).combine_chunks()
-        for i, bound in enumerate(node.grouping)
+        pa.chunked_array([batch.keys[i] for batch in batches], type=kind).combine_chunks()
+        for i, kind in enumerate(types)
     ]
-    groups = group([encode(column) for column in columns], starts.size)
-    rank, keys = _sort_keys(groups.keys, groups.count)
-    codes = rank[groups.codes]
-    order = np.lexsort((starts, codes))
-    fresh = np.ones(order.size, np.bool_)
-    fresh[1:] = (np.diff(codes[order]) != 0) | (np.diff(starts[order]) != 0)
-    cells = np.empty(order.size, np.int64)
-    cells[order] = np.cumsum(fresh) - 1
-    kept = order[fresh]
-    merged = _merge_columns(node, batches, cells, kept)
-    return SliceTable(codes[kept], starts[kept], keys, merged)
+    found = group([encode(column) for column in columns], starts.size)
+    rank, keys = _sort_keys(found.keys, found.count)
+    groups = rank[found.codes]
+    codes, signatures = _unite_codes(batches)
+    known = np.empty(0, np.int64) if codes is None else codes
+    if len(batches) == 1 and ascending(groups, starts, known):
+        return SliceTable(groups, starts, codes, keys, batches[0].columns, signatures)
+    order = entry_order(groups, starts, known)
+    numbers, kept = distinct_in_order(order, groups, starts, known)
+    merged = _merge_columns(parts, batches, numbers, kept)
+    return SliceTable(
+        groups[kept], starts[kept], None if codes is None else codes[kept], keys, merged, signatures
+    )
+
+
+def entry_order(groups: Ints, starts: Ints, codes: Ints) -> Ints:
+    """What sorts entries by group, then start, then code."""
+    distances, ticks = compact(starts - starts.min()) if starts.size else (starts, starts)
+    ranks = np.empty(ticks.size, np.int64)
+    ranks[np.argsort(ticks)] = np.arange(ticks.size)
+    size = int(codes.max(initial=0)) + 1
+    spread = (int(groups.max(initial=0)) + 1) * max(ticks.size, 1) * size
+    if spread >= _KEY_LIMIT:
+        columns = (codes, starts, groups) if codes.size else (starts, groups)
+        return np.lexsort(columns)
+    # One key sorts several times as fast as three columns do.
+    key = groups * max(ticks.size, 1) + ranks[distances]
+    order: Ints = np.argsort(key * size + codes if codes.size else key)
+    return order
+
+
+def _unite_codes(batches: Sequence[PartialBatch]) -> tuple[Ints | None, Bitmaps | None]:
+    """The codes of all batches; places in different tables of signatures become those in one."""
+    if batches[0].codes is None:
+        return None, None
+    codes = np.concatenate([batch.codes for batch in batches if batch.codes is not None])
+    tables = [batch.signatures for batch in batches if batch.signatures is not None]
+    if not tables:
+        return codes, None
+    united = np.ascontiguousarray(np.concatenate(tables))
+    rows = united.view(f"V{united.shape[1]}").ravel()
+    found, places = np.unique(rows, return_inverse=True)
+    firsts = np.cumsum([0, *(len(table) for table in tables)])
+    shift = np.repeat(firsts[:-1], [batch.starts.size for batch in batches])
+    return places.astype(np.int64)[codes + shift], found.view(np.uint8).reshape(
+        len(found), united.shape[1]
+    )
 
 
 def _sort_keys(keys: tuple[pa.Array, ...], count: int) -> tuple[Ints, tuple[pa.Array, ...]]:
@@ -149,15 +215,15 @@ def _sort_keys(keys: tuple[pa.Array, ...], count: int) -> tuple[Ints, tuple[pa.A
 
 
 def _merge_columns(
-    node: Partials, batches: Sequence[PartialBatch], cells: Ints, kept: Ints
+    parts: Sequence[Part], batches: Sequence[PartialBatch], numbers: Ints, kept: Ints
 ) -> tuple[PartColumn, ...]:
-    if len(batches) == 1:
+    if len(batches) == 1 and kept.size == numbers.size:
         return tuple(column.take(kept) for column in batches[0].columns)
     merged = []
-    for i, accumulator in enumerate(node.accumulators):
-        column, at = empty(accumulator.part, kept.size), 0
+    for i, part in enumerate(parts):
+        column, at = empty(part, kept.size), 0
         for batch in batches:
-            column.merge(cells[at : at + batch.starts.size], batch.columns[i])
+            column.merge(numbers[at : at + batch.starts.size], batch.columns[i])
             at += batch.starts.size
         merged.append(column)
     return tuple(merged)

@@ -2,6 +2,7 @@
 
 from muntin.plan.build import build_plan
 from muntin.plan.nodes import (
+    STRATEGIES,
     Accumulator,
     Final,
     Lowering,
@@ -9,12 +10,14 @@ from muntin.plan.nodes import (
     Partials,
     SharedPlan,
     Slicing,
+    Strategy,
 )
 from muntin.plan.render import Item, render
 from muntin.plan.text import render_text
 from muntin.plan.timeline import Timeline
 
 __all__ = [
+    "STRATEGIES",
     "Accumulator",
     "Final",
     "Item",
@@ -23,6 +26,7 @@ __all__ = [
     "Partials",
     "SharedPlan",
     "Slicing",
+    "Strategy",
     "Timeline",
     "build_plan",
     "render",

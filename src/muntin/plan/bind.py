@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from muntin.errors import AggregateError, ExpressionError, QueryError, WindowErr
 from muntin.expressions import Bound, bind
 from muntin.expressions.types import name_of
 from muntin.plan.nodes import Accumulator, OutputColumn
+from muntin.plan.relations import Relation, relate
 from muntin.plan.timeline import Timeline
 from muntin.queries import AggregateCall, Output, Query, replace_calls
 
@@ -51,6 +52,7 @@ class BoundQuery:
     outputs: tuple[OutputColumn, ...]
     having: Bound | None
     lowered_schema: pa.Schema
+    relation: Relation
 
     def accumulators(self) -> tuple[Accumulator, ...]:
         """Every accumulator the query needs, the count of rows first."""
@@ -58,15 +60,23 @@ class BoundQuery:
         return (COUNT_ROWS, *needed)
 
 
-def bind_query(query: Query, schema: pa.Schema, timeline: Timeline) -> BoundQuery:
+def bind_query(
+    query: Query,
+    schema: pa.Schema,
+    timeline: Timeline,
+    tables: Mapping[str, pa.Schema] | None = None,
+) -> BoundQuery:
     """Bind a query, or raise a :class:`QueryError` that points into its text."""
-    return _Binder(query, schema, timeline).bind()
+    relation, related = relate(query, schema, tables or {})
+    bound = _Binder(related, relation, timeline).bind()
+    return replace(bound, query=query)
 
 
 class _Binder:
-    def __init__(self, query: Query, schema: pa.Schema, timeline: Timeline) -> None:
+    def __init__(self, query: Query, relation: Relation, timeline: Timeline) -> None:
         self.query = query
-        self.schema = schema
+        self.relation = relation
+        self.schema = relation.schema
         self.timeline = timeline
 
     def bind(self) -> BoundQuery:
@@ -89,8 +99,17 @@ class _Binder:
         having = None
         if query.having is not None:
             having = self._predicate(self._lowered(query.having, calls), lowered)
+        aggregates = tuple(calls.values())
         return BoundQuery(
-            query, axis, grouping, predicate, tuple(calls.values()), outputs, having, lowered
+            query,
+            axis,
+            grouping,
+            predicate,
+            aggregates,
+            outputs,
+            having,
+            lowered,
+            self.relation,
         )
 
     def _axis(self) -> tuple[str, Timeline]:

@@ -2,24 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from muntin.errors import MuntinError, Problem, QueryError
+from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.plan.bind import BoundQuery, bind_query
-from muntin.plan.nodes import Accumulator, Final, Lowering, Partials, SharedPlan, Slicing
+from muntin.plan.cells import Counter, cells
+from muntin.plan.continuity import kept_trees, number_trees
+from muntin.plan.nodes import (
+    STRATEGIES,
+    Accumulator,
+    Final,
+    Lowering,
+    Partials,
+    SharedPlan,
+    Slicing,
+    Strategy,
+)
+from muntin.plan.sampling import Guess, Sampler, sample_cells
+from muntin.plan.strategies import Tree, fragments, shards, slices, unshared
 from muntin.plan.timeline import Timeline
 from muntin.queries import Query
 from muntin.windows import Window, reduce_classes
+from muntin.windows.edges import Slicing as SlicingName
+from muntin.windows.edges import check_slicing
+
+_RULES = {"unshared": unshared, "slices": slices, "fragments": fragments, "shards": shards}
 
 
-def build_plan(queries: Sequence[Query], schema: pa.Schema, time: str) -> SharedPlan:
+@dataclass(frozen=True)
+class _Options:
+    strategy: Strategy
+    slicing: SlicingName
+    sample: Sampler | None
+    previous: SharedPlan | None
+
+
+def build_plan(
+    queries: Sequence[Query],
+    schema: pa.Schema,
+    time: str,
+    *,
+    strategy: Strategy = "cells",
+    slicing: SlicingName = "pairs",
+    tables: Mapping[str, pa.Schema] | None = None,
+    sample: Sampler | None = None,
+    previous: SharedPlan | None = None,
+) -> SharedPlan:
     """Bind queries to a schema and share what they have in common.
 
-    Queries with the same windowed attribute, groups and predicate share one set of partials;
-    within it, equal parts of their aggregates are kept once. Problems of all queries are
-    reported together.
+    Which queries share a set of partials is the strategy's rule; within it, equal parts of their
+    aggregates are kept once. Problems of all queries are reported together.
+
+    Args:
+        queries: The queries.
+        schema: The columns of the rows.
+        time: The column of event times.
+        strategy: ``unshared``, ``slices``, ``fragments``, ``shards`` or ``cells``.
+        slicing: How windows are cut: ``panes``, ``pairs`` or ``cutty``.
+        tables: The columns of the tables that queries may join, by name.
+        sample: Gives some joined rows of a relation, to weigh which predicates share their cells.
+        previous: The plan of the queries that run already: those that stay keep their trees.
 
     >>> from muntin.queries import queries
     >>> schema = pa.schema({"ts": pa.timestamp("us"), "v": pa.float64()})
@@ -31,77 +76,136 @@ def build_plan(queries: Sequence[Query], schema: pa.Schema, time: str) -> Shared
        ├─ count(*), sum(v), count(v)  serve q1
        └─ final q1  range 1 minute slide 1 minute  gives avg(v), sum(v)
     """
+    _check(strategy, slicing)
     timeline = Timeline.of(schema, time)
     bound: list[BoundQuery] = []
     problems: list[Problem] = []
     for query in queries:
         try:
-            bound.append(bind_query(query, schema, timeline))
+            bound.append(bind_query(query, schema, timeline, tables))
         except QueryError as error:
             problems.extend(error.problems)
         except MuntinError as error:
             problems.append(Problem(error.message, error.hint, query.name))
     if problems:
         raise QueryError(problems)
-    return _share(bound, schema, timeline)
+    return _share(bound, schema, timeline, _Options(strategy, slicing, sample, previous))
 
 
-def _share(bound: Sequence[BoundQuery], schema: pa.Schema, timeline: Timeline) -> SharedPlan:
-    slicings = _share_slices(bound)
-    numbers = {(s.measure, s.timeline): number for number, s in enumerate(slicings)}
-    shared: dict[tuple[object, ...], list[BoundQuery]] = {}
-    for query in bound:
-        shared.setdefault((query.axis, query.grouping, query.predicate), []).append(query)
-
+def _share(
+    bound: Sequence[BoundQuery],
+    schema: pa.Schema,
+    timeline: Timeline,
+    options: _Options,
+) -> SharedPlan:
+    slicings = _share_slices(bound, options)
+    trees = _trees(bound, slicings, options)
+    places = {key: place for place, key in enumerate(slicings)}
+    relations = tuple(dict.fromkeys(query.relation for query in bound))
     partials: list[Partials] = []
     finals: dict[str, Final] = {}
-    for number, members in enumerate(shared.values()):
-        first = members[0]
-        accumulators = _share_partials(members)
+    numbers = number_trees(trees, slicings, options.previous)
+    for place, (number, tree) in enumerate(zip(numbers, trees, strict=True)):
+        accumulators = tree.accumulators()
         partials.append(
-            Partials(numbers[first.axis], first.grouping, first.predicate, tuple(accumulators))
+            Partials(
+                number,
+                places[tree.slicing],
+                relations.index(tree.relation),
+                tree.grouping,
+                tree.selection,
+                tuple(accumulators),
+            )
         )
-        for query in members:
-            finals[query.query.name] = _final(query, number, accumulators)
+        for query in tree.queries:
+            finals[query.query.name] = _final(query, place, tree, accumulators)
     in_order = tuple(finals[query.query.name] for query in bound)
-    return SharedPlan(schema, timeline, slicings, tuple(partials), in_order)
-
-
-def _share_slices(bound: Sequence[BoundQuery]) -> tuple[Slicing, ...]:
-    """One slicing per windowed attribute, cut by the edges of every window over it."""
-    windows: dict[tuple[str, Timeline], dict[Window, None]] = {}
-    for query in bound:
-        windows.setdefault(query.axis, {})[query.query.window] = None
-    return tuple(
-        Slicing(measure, timeline, tuple(members), _edge_classes(members))
-        for (measure, timeline), members in windows.items()
+    cut = tuple(slicings.values())
+    return SharedPlan(
+        schema,
+        timeline,
+        relations,
+        cut,
+        tuple(partials),
+        in_order,
+        options.strategy,
+        options.slicing,
     )
 
 
-def _edge_classes(windows: Iterable[Window]) -> tuple[tuple[int, int], ...]:
-    return reduce_classes(edges for window in windows for edges in window.edge_classes())
+def _trees(
+    bound: Sequence[BoundQuery], slicings: dict[Hashable, Slicing], options: _Options
+) -> list[Tree]:
+    if options.strategy != "cells":
+        return _RULES[options.strategy](bound)
+
+    def count(query: BoundQuery) -> Counter:
+        if options.sample is None:
+            return Guess
+        rows = options.sample(query.relation)
+        return lambda found: sample_cells(rows, slicings[query.axis], query.grouping, found)
+
+    return cells(bound, count, kept_trees(bound, options.previous))
 
 
-def _share_partials(members: Sequence[BoundQuery]) -> dict[Accumulator, int]:
-    """The distinct accumulators of queries that agree on rows and groups, numbered."""
-    accumulators: dict[Accumulator, int] = {}
-    for query in members:
-        for accumulator in query.accumulators():
-            accumulators.setdefault(accumulator, len(accumulators))
-    return accumulators
+def _share_slices(bound: Sequence[BoundQuery], options: _Options) -> dict[Hashable, Slicing]:
+    """Slicings by the keys that the strategy's trees have, cut by every window of a key."""
+    windows: dict[Hashable, tuple[BoundQuery, str, dict[Window, None]]] = {}
+    for query in bound:
+        key: Hashable = query.axis
+        owner = ""
+        if options.strategy == "unshared":
+            key = owner = query.query.name
+        elif options.strategy == "fragments":
+            key, owner = (query.axis, query.query.window), repr(query.query.window)
+        windows.setdefault(key, (query, owner, {}))[2][query.query.window] = None
+    return {
+        key: Slicing(*query.axis, tuple(members), _edge_classes(members, options.slicing), owner)
+        for key, (query, owner, members) in windows.items()
+    }
 
 
-def _final(bound: BoundQuery, partials: int, accumulators: dict[Accumulator, int]) -> Final:
+def _edge_classes(windows: Iterable[Window], slicing: SlicingName) -> tuple[tuple[int, int], ...]:
+    # A window of Cutty slices may end within one, which is then read as far as it goes: rows
+    # that come late must not be in it, so that place is an edge as well.
+    names: tuple[SlicingName, ...] = ("pairs",) if slicing == "cutty" else (slicing,)
+    return reduce_classes(
+        edges for window in windows for name in names for edges in window.edge_classes(name)
+    )
+
+
+def _final(
+    bound: BoundQuery, partials: int, tree: Tree, accumulators: dict[Accumulator, int]
+) -> Final:
     lowerings = tuple(
         Lowering(
             call.name,
             call.aggregate,
             call.args,
             call.filter,
-            tuple(accumulators[accumulator] for accumulator in call.accumulators()),
+            tuple(accumulators[tree.kept(each)] for each in call.accumulators()),
+            tree.member(bound, call),
         )
         for call in bound.calls
     )
     return Final(
-        bound.query, partials, lowerings, bound.outputs, bound.having, bound.lowered_schema
+        bound.query,
+        bound.predicate,
+        bound.grouping,
+        partials,
+        lowerings,
+        bound.outputs,
+        bound.having,
+        bound.lowered_schema,
+        tree.member(bound),
+        tuple(tree.grouping.index(group) for group in bound.grouping),
     )
+
+
+def _check(strategy: str, slicing: SlicingName) -> None:
+    check_slicing(slicing)
+    if strategy not in STRATEGIES:
+        raise MuntinError(
+            f"there is no strategy {strategy!r}",
+            hint=did_you_mean(str(strategy), STRATEGIES) or f"use one of {', '.join(STRATEGIES)}",
+        )

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
 from muntin.aggregates import Part, ResolvedAggregate
 from muntin.expressions import Bound
+from muntin.plan.relations import Relation
+from muntin.plan.selection import Selection
 from muntin.plan.timeline import Timeline
 from muntin.queries import Query
 from muntin.windows import Window
+from muntin.windows.edges import Slicing as SlicingName
+
+Strategy = Literal["unshared", "slices", "fragments", "shards", "cells"]
+STRATEGIES: tuple[Strategy, ...] = ("unshared", "slices", "fragments", "shards", "cells")
 
 
 @dataclass(frozen=True)
@@ -19,13 +26,19 @@ class Slicing:
 
     ``measure`` is "time" (the timeline's ticks) or "rows" (positions in time order).
     ``classes`` are the distinct ``(period, phase)`` of all edges: windows with equal edges
-    share them.
+    share them. ``owner`` tells slicings of one attribute apart, where a strategy has several.
     """
 
     measure: str
     timeline: Timeline
     windows: tuple[Window, ...]
     classes: tuple[tuple[int, int], ...]
+    owner: str = ""
+
+    @property
+    def identity(self) -> tuple[str, Timeline, str]:
+        """What stays the same when windows come and go."""
+        return self.measure, self.timeline, self.owner
 
 
 @dataclass(frozen=True)
@@ -44,26 +57,39 @@ class Accumulator:
 
 @dataclass(frozen=True)
 class Partials:
-    """Partial aggregates kept per slice and group, for the rows of one predicate.
+    """Partial aggregates kept per slice and group, for the rows of one or more predicates.
 
-    The first accumulator is always ``count(*)``: it says whether a window exists.
+    The first accumulator is always ``count(*)``: it says whether a window exists. ``number``
+    stays the same from plan to plan while queries come and go.
     """
 
+    number: int
     slicing: int
+    relation: int
     grouping: tuple[Bound, ...]
-    predicate: Bound | None
+    selection: Selection
     accumulators: tuple[Accumulator, ...]
+
+    def bounds(self) -> tuple[Bound, ...]:
+        """The expressions that rows are evaluated for."""
+        arguments = [arg for each in self.accumulators for arg in each.args]
+        filters = [each.filter for each in self.accumulators if each.filter is not None]
+        return (*self.grouping, *self.selection.bounds, *arguments, *filters)
 
 
 @dataclass(frozen=True)
 class Lowering:
-    """One aggregate call of a query, read off accumulators of its partials."""
+    """One aggregate call of a query, read off accumulators of its partials.
+
+    ``member`` is the predicate of the selection that lets rows through to it.
+    """
 
     name: str
     aggregate: ResolvedAggregate
     args: tuple[Bound, ...]
     filter: Bound | None
     accumulators: tuple[int, ...]
+    member: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,14 +102,22 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class Final:
-    """How one query's windows are assembled from partials and shown."""
+    """How one query's windows are assembled from partials and shown.
+
+    ``member`` is the place of its predicate in the partials' selection, ``groups`` the places of
+    its group columns in the partials' grouping, which may be a finer one.
+    """
 
     query: Query
+    predicate: Bound | None
+    grouping: tuple[Bound, ...]
     partials: int
     lowerings: tuple[Lowering, ...]
     outputs: tuple[OutputColumn, ...]
     having: Bound | None
     schema: pa.Schema
+    member: int = 0
+    groups: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -107,26 +141,29 @@ class SharedPlan:
 
     source: pa.Schema
     timeline: Timeline
+    relations: tuple[Relation, ...]
     slicings: tuple[Slicing, ...]
     partials: tuple[Partials, ...]
     finals: tuple[Final, ...]
+    strategy: Strategy = "cells"
+    slicing: SlicingName = "pairs"
 
-    def expressions(self) -> tuple[Bound, ...]:
-        """Every distinct expression that rows are evaluated for, in a stable order."""
+    def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
+        """Every distinct expression that rows of a relation are evaluated for, in order."""
         found: dict[str, Bound] = {}
         for node in self.partials:
-            filters = [node.predicate, *(acc.filter for acc in node.accumulators)]
-            args = [arg for acc in node.accumulators for arg in acc.args]
-            for bound in [*node.grouping, *args, *filters]:
-                if bound is not None:
+            if node.relation == relation:
+                for bound in node.bounds():
                     found.setdefault(bound.key, bound)
         return tuple(found.values())
 
     def columns(self) -> list[str]:
         """The input columns that are read, in the order of the source."""
         read = {slicing.timeline.column for slicing in self.slicings} | {self.timeline.column}
-        for bound in self.expressions():
-            read |= bound.columns
+        for number, relation in enumerate(self.relations):
+            keys = [key for join in relation.joins for key, _ in join.keys]
+            for bound in (*self.expressions(number), *keys):
+                read |= bound.columns
         return [name for name in self.source.names if name in read]
 
     @property

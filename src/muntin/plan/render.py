@@ -73,12 +73,18 @@ def _partials(plan: SharedPlan, number: int, node: Partials) -> Item:
     facts = []
     if node.grouping:
         facts.append("by " + ", ".join(bound.key for bound in node.grouping))
-    if node.predicate is not None:
-        facts.append(f"where {node.predicate.key}")
+    if relation := plan.relations[node.relation].joins:
+        facts.append("joined with " + ", ".join(join.table for join in relation))
+    alike = {final.predicate for final in finals}
+    if len(alike) > 1:
+        facts.append(str(node.selection))
+    elif finals and finals[0].predicate is not None:
+        facts.append(f"where {finals[0].predicate.key}")
     return Item(
         f"partials {number}",
         tuple(facts),
-        _accumulators(plan, node, finals) + tuple(_final(final) for final in finals),
+        _accumulators(plan, node, finals)
+        + tuple(_final(final, len(alike) > 1) for final in finals),
     )
 
 
@@ -94,9 +100,12 @@ def _accumulators(plan: SharedPlan, node: Partials, finals: list[Final]) -> tupl
     )
 
 
-def _final(final: Final) -> Item:
+def _final(final: Final, predicate: bool) -> Item:
+    facts = [_window(final.window)]
+    if predicate and final.predicate is not None:
+        facts.append(f"where {final.predicate.key}")
     outputs = ", ".join(output.name for output in final.outputs)
-    return Item(f"final {final.name}", (_window(final.window), f"gives {outputs}"))
+    return Item(f"final {final.name}", (*facts, f"gives {outputs}"))
 
 
 def _window(window: Window) -> str:

@@ -3,6 +3,7 @@
 from muntin.predicates.analysis import Analysis, Analyzer, Predicate, analyze, conjunction
 from muntin.predicates.dimension import Ranked
 from muntin.predicates.merge import Merged, expected_cells, merge_shapes
+from muntin.predicates.region import Region
 from muntin.predicates.shape import Cells, Fragments, Shape
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Merged",
     "Predicate",
     "Ranked",
+    "Region",
     "Shape",
     "analyze",
     "conjunction",

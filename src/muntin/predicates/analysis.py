@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muntin.expressions import Bound, subexpression
 from muntin.expressions.tree import Call
@@ -64,10 +64,28 @@ class Analysis:
 
     def joined(self, shapes: Iterable[int]) -> Shape:
         """One shape over all dimensions of several, with all their predicates."""
-        parts = [self.shapes[shape] for shape in shapes]
-        dimensions = sorted({place for part in parts for place in part.places})
-        members = sorted(member for part in parts for member in part.members)
-        return _shape(self.dimensions, self.predicates, dimensions, members)
+        return self.shape(sorted(m for shape in shapes for m in self.shapes[shape].members))
+
+    def shape(self, members: Sequence[int]) -> Shape:
+        """Some predicates over the dimensions they mention, cut where one of them cuts.
+
+        The dimension with most ranks comes last: along it a cell's key grows by one, so that
+        the cells of a range of ranks are neighbours.
+        """
+        cuts = _cuts(self.predicates[member] for member in members)
+        places = {each.bound.key: place for place, each in enumerate(self.dimensions)}
+        ordered = sorted(cuts, key=lambda key: (len(cuts[key]), places[key]))
+        dimensions = [
+            replace(self.dimensions[places[key]], cuts=tuple(sorted(cuts[key]))) for key in ordered
+        ]
+        return _shape(dimensions, self.predicates, [places[key] for key in ordered], members)
+
+    def places(self, member: int) -> frozenset[int]:
+        """The dimensions that a predicate depends on, by their places."""
+        keys = set(self.predicates[member].dimensions)
+        return frozenset(
+            place for place, each in enumerate(self.dimensions) if each.bound.key in keys
+        )
 
 
 def analyze(conditions: Sequence[Bound | None]) -> Analysis:
@@ -141,11 +159,7 @@ def conjunction(*conditions: Bound | None) -> Bound | None:
 
 
 def _dimensions(predicates: list[Predicate], normalizer: Normalizer) -> tuple[Ranked, ...]:
-    cuts: dict[str, set[Code]] = {}
-    for predicate in predicates:
-        for factor in (*predicate.accepts.factors, *predicate.fails.factors):
-            for key, places in zip(factor.dimensions, factor.cuts, strict=True):
-                cuts.setdefault(key, set()).update(places)
+    cuts = _cuts(predicates)
     return tuple(
         Ranked(
             normalizer.dimensions[key],
@@ -154,6 +168,16 @@ def _dimensions(predicates: list[Predicate], normalizer: Normalizer) -> tuple[Ra
         )
         for key in sorted(cuts)
     )
+
+
+def _cuts(predicates: Iterable[Predicate]) -> dict[str, set[Code]]:
+    """The places where some predicate's answer changes, by the keys of dimensions."""
+    cuts: dict[str, set[Code]] = {}
+    for predicate in predicates:
+        for factor in (*predicate.accepts.factors, *predicate.fails.factors):
+            for key, places in zip(factor.dimensions, factor.cuts, strict=True):
+                cuts.setdefault(key, set()).update(places)
+    return cuts
 
 
 def _shapes(
@@ -170,8 +194,11 @@ def _shapes(
     for number, (_, members) in enumerate(ordered):
         for member in members:
             shape_of[member] = number
-    shapes = (_shape(dimensions, predicates, *places_members) for places_members in ordered)
-    return tuple(shapes), tuple(shape_of)
+    shapes = tuple(
+        _shape([dimensions[place] for place in places], predicates, places, members)
+        for places, members in ordered
+    )
+    return shapes, tuple(shape_of)
 
 
 def _shape(
@@ -182,7 +209,7 @@ def _shape(
 ) -> Shape:
     return Shape(
         tuple(places),
-        tuple(dimensions[place] for place in places),
+        tuple(dimensions),
         tuple(members),
         tuple(predicates[member].accepts for member in members),
         tuple(predicates[member].fails for member in members),

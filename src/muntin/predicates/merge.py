@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-# Dimensions, by their places; the answer is how many of their joint cells a slice holds.
+# What a group of shapes over joint dimensions costs, and how many cells dimensions have.
+Cost = Callable[[tuple[int, ...], frozenset[int]], float]
 CountCells = Callable[[frozenset[int]], float]
 
 
@@ -19,50 +20,27 @@ class Merged:
     dimensions: tuple[int, ...]
 
 
-def merge_shapes(
-    shapes: Sequence[Iterable[int]],
-    rows: float,
-    cells: CountCells,
-    *,
-    update: float = 1.0,
-    roll_up: float = 1.0,
-) -> tuple[Merged, ...]:
-    """Group shapes, given by their dimensions, so that a slice costs least.
+def merge_shapes(shapes: Sequence[Iterable[int]], cost: Cost) -> tuple[Merged, ...]:
+    """Group shapes, given by their dimensions, so that all groups together cost little.
 
-    A group of k shapes over the joint dimensions D costs, for a slice of `rows` rows,
+    `cost` is asked for the cost of a group: the places of its shapes, and the union of their
+    dimensions. The two groups that save most by merging are merged until no two save anything;
+    ties go to the first. It is asked about O(n²) groups.
 
-        update · rows + (roll_up · k · cells(D) if k > 1)
-
-    because each row updates one cell, and when the slice closes each joint cell is rolled up into
-    the cells of every shape of the group. Shapes that stand alone need no rolling up. Merging two
-    groups a and b therefore pays while
-
-        roll_up · (k · cells(D) - k_a · cells(D_a) - k_b · cells(D_b)) < update · rows
-
-    with a group of one counting no cells. The two groups that save most are merged until no two
-    save anything; ties go to the first. A shape within the dimensions of another adds no cells,
-    so it is absorbed where rows outnumber cells. `cells` is asked about O(n²) sets.
-
-    >>> def independent(dimensions):
-    ...     return 10.0 ** len(dimensions)
-    >>> [m.shapes for m in merge_shapes([[0], [1], [0, 1], [2]], 2000, independent)]
+    >>> def cost(members, dimensions):  # 100 rows update a cell, cells are rolled up
+    ...     return 100 + (len(members) * 6 ** len(dimensions) if len(members) > 1 else 0)
+    >>> [m.shapes for m in merge_shapes([[0], [1], [0, 1], [2]], cost)]
     [(0, 1, 2), (3,)]
-    >>> [m.shapes for m in merge_shapes([[0], [1], [0, 1], [2]], 15, independent)]
-    [(0,), (1,), (2,), (3,)]
     """
     groups: dict[int, tuple[tuple[int, ...], frozenset[int]]]
     groups = {place: ((place,), frozenset(shape)) for place, shape in enumerate(shapes)}
-
-    def burden(members: tuple[int, ...], dimensions: frozenset[int]) -> float:
-        return roll_up * len(members) * cells(dimensions) if len(members) > 1 else 0.0
-
-    burdens = dict.fromkeys(groups, 0.0)
+    costs = {place: cost(*group) for place, group in groups.items()}
     offers: list[tuple[float, int, int]] = []
 
     def offer(left: int, right: int) -> None:
-        joint = groups[left][1] | groups[right][1]
-        added = burden(groups[left][0] + groups[right][0], joint) - burdens[left] - burdens[right]
-        if added < update * rows:
+        members = groups[left][0] + groups[right][0]
+        added = cost(members, groups[left][1] | groups[right][1]) - costs[left] - costs[right]
+        if added < 0:
             heapq.heappush(offers, (added, left, right))
 
     for right in range(len(groups)):
@@ -75,7 +53,7 @@ def merge_shapes(
             continue
         (members, dimensions), (others, more) = groups.pop(left), groups.pop(right)
         groups[following] = tuple(sorted(members + others)), dimensions | more
-        burdens[following] = burden(*groups[following])
+        costs[following] = cost(*groups[following])
         for other in groups:
             if other != following:
                 offer(other, following)

@@ -25,6 +25,7 @@ Interval = tuple[int, int]
 Box = tuple[tuple[Interval, ...], ...]
 
 MAX_KEYS = 1 << 63
+MAX_LISTED = 1 << 20
 
 
 class Cells(NamedTuple):
@@ -162,6 +163,25 @@ class Shape:
             [key], [cuts] = factor.dimensions, factor.cuts
             found[key] = intervals(factor.table[by_key[key].coarser(cuts)])
         return tuple(found.values())
+
+    @cached_property
+    def wanted(self) -> Bools | None:
+        """Which cells some predicate accepts, by their keys.
+
+        Empty where all are; None where there are too many cells to list.
+        """
+        if any(region.constant for region in self.accepts):
+            return np.zeros(0, np.bool_)
+        if self.size > MAX_LISTED:
+            return None
+        bitmaps = self.signatures(self.ranks_of(np.arange(self.size)), self.size)
+        wanted: Bools = np.any(bitmaps != 0, axis=1)
+        return wanted if not wanted.all() else np.zeros(0, np.bool_)
+
+    @cached_property
+    def boxes(self) -> tuple[Box | None, ...]:
+        """The box of every predicate."""
+        return tuple(self.box(member) for member in range(len(self.members)))
 
     @cached_property
     def _accepting(self) -> Signer:

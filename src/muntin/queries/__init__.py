@@ -8,6 +8,7 @@ from muntin.queries.aggregate_calls import (
 )
 from muntin.queries.builder import QueryBuilder, query
 from muntin.queries.catalog import Catalog
+from muntin.queries.join import Join, JoinKind
 from muntin.queries.normalize import canonical_text
 from muntin.queries.parser import CreateQuery, DropQuery, Statement, parse, parse_expression
 from muntin.queries.query import BOUNDS, Output, Query
@@ -20,6 +21,8 @@ __all__ = [
     "Catalog",
     "CreateQuery",
     "DropQuery",
+    "Join",
+    "JoinKind",
     "Output",
     "QueriesLike",
     "Query",

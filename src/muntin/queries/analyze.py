@@ -8,10 +8,12 @@ from muntin.queries.aggregate_calls import aggregate_calls
 from muntin.queries.clauses import WindowClause
 from muntin.queries.depth import balance
 from muntin.queries.groups import Item, Resolver, clashes, name_groups, read_groups
+from muntin.queries.joins import read_joins, table_name
 from muntin.queries.normalize import normalize, plain_text
 from muntin.queries.query import BOUNDS, Output, Query, column, is_column
 from muntin.queries.report import Report
-from muntin.queries.source import position, shown
+from muntin.queries.scope import Scope
+from muntin.queries.source import shown
 from muntin.queries.spellings import is_window_call, read_window_call, to_window
 from muntin.queries.validate import (
     check_expression,
@@ -44,17 +46,18 @@ class _Analysis:
         self.table = table
         self.name = name
         self.report = report
-        self.source = ".".join(part.name for part in table.parts)
-        self.alias: str | None = table.alias or None
+        self.joined: list[exp.Expr] = list(select.args.get("joins") or ())
+        tables = [table, *(join.this for join in self.joined)]
+        self.scope = Scope([table.alias_or_name for table in tables], report)
 
     def query(self) -> Query | None:
         """All clauses in the order SQL evaluates them."""
         self._check_names()
-        self._strip_qualifiers()
+        self.scope.qualify(self.select)
         group_nodes = self._group_nodes()
         clause = self._window_clause(group_nodes)
         window = to_window(clause, self.report) if clause is not None else None
-        where = self._where()
+        joins, where = read_joins(self.joined, self._where(), self.scope, self.report)
         items = [self._item(node, clause) for node in self.select.expressions]
         rest = [node for node in group_nodes if not self._is_bound(node, clause)]
         groups, left = name_groups(read_groups(rest, items, self.report), items)
@@ -74,33 +77,25 @@ class _Analysis:
             group_by=tuple(groups),
             having=having,
             emit_empty=emit_empty,
-            source=self.source,
-            alias=self.alias,
+            source=table_name(self.table),
+            alias=self.table.alias or None,
             time=time.name if time is not None else None,
+            joins=joins,
             text=self.report.text,
         )
 
     def _check_names(self) -> None:
-        for part in self.table.parts:
-            if "." in part.name or not part.name:
-                self.report.add(part, "a stream's name has no dots in it", "use another name")
-
-    def _strip_qualifiers(self) -> None:
-        """Drops the stream's name before columns, and spells window.start as window_start."""
-        known = self.alias or self.table.name
-        clauses = [self.select.args.get(key) for key in ("where", "group", "having")]
-        roots = [*self.select.expressions, *(clause for clause in clauses if clause is not None)]
-        for node in [node for root in roots for node in root.find_all(exp.Column) if node.table]:
-            bound = f"{node.table}_{node.name}".lower()
-            if node.table.lower() == known.lower():
-                node.replace(exp.Column(this=node.this))
-            elif bound in BOUNDS:
-                node.replace(column(bound, position(node)))
-            else:
-                name = shown(node.name)
-                message = f"unknown stream or table {shown(node.table)}"
-                self.report.add(node, message, f"write {shown(known)}.{name}, or {name} alone")
-                node.replace(exp.Column(this=node.this))
+        for table in [self.table, *(join.this for join in self.joined)]:
+            what = "stream" if table is self.table else "table"
+            for part in table.parts:
+                if "." in part.name or not part.name:
+                    self.report.add(part, f"a {what}'s name has no dots in it", "use another name")
+        labels = [label.lower() for label in self.scope.labels]
+        for number, join in enumerate(self.joined, 1):
+            if labels[number] in labels[:number]:
+                name = shown(self.scope.labels[number])
+                hint = f"give it another name: {shown(join.this.name)} AS {name}_{number + 1}"
+                self.report.add(join.this, f"there are two tables called {name}", hint)
 
     def _group_nodes(self) -> list[exp.Expr]:
         group = self.select.args.get("group")
@@ -112,6 +107,7 @@ class _Analysis:
     def _window_clause(self, group_nodes: list[exp.Expr]) -> WindowClause | None:
         clauses = [self.table.args["window"]] if self.table.args.get("window") else []
         calls = [node for node in group_nodes if is_window_call(node)]
+        self._check_time(calls)
         read = [read_window_call(call, self.report) for call in calls]
         if len(clauses) + len(calls) > 1:
             extra = calls[-1]
@@ -119,6 +115,12 @@ class _Analysis:
         if not clauses and not calls:
             self.report.add(self.table, "the query has no window", _WINDOW_HINT)
         return next((clause for clause in [*clauses, *read] if clause is not None), None)
+
+    def _check_time(self, calls: list[exp.Expr]) -> None:
+        for time in [call.expressions[0] for call in calls if call.expressions]:
+            if (self.scope.number(time) or 0) > 0:
+                hint = f"write a time column of {shown(self.scope.labels[0])}"
+                self.report.add(time, "a window ranges over the stream's time", hint)
 
     def _where(self) -> exp.Expr | None:
         where = self.select.args.get("where")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from muntin.errors import Problem, QueryError
-from muntin.queries.normalize import canonical_text, quote
+from muntin.queries.join import JoinKind
+from muntin.queries.normalize import canonical_text, dotted, quote
 from muntin.queries.parser import CreateQuery, parse, parse_expression
 from muntin.queries.query import Query
-from muntin.queries.source import check_text
+from muntin.queries.source import check_text, shown
 from muntin.queries.spellings import window_text
 from muntin.windows import Window
 from muntin.windows.duration import DurationLike
 from muntin.windows.spec import Align, Measure
+
+_JOINS = {"inner": "JOIN", "left": "LEFT JOIN"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class QueryBuilder:
     name: str
     spec: Window | None = None
     source: str = "input"
+    alias: str | None = None
+    joins: tuple[str, ...] = ()
     time: str | None = None
     conditions: tuple[str, ...] = ()
     groups: tuple[tuple[str, str | None], ...] = ()
@@ -69,9 +75,42 @@ class QueryBuilder:
         """A window over the last ``count`` rows, that ends every ``slide`` rows."""
         return self.window(count, slide, measure="rows")
 
-    def from_(self, source: str) -> QueryBuilder:
-        """The stream to read."""
-        return replace(self, source=check_text(source, "the name of a stream"))
+    def from_(self, source: str, alias: str | None = None) -> QueryBuilder:
+        """The stream to read, and what columns may call it."""
+        if alias is not None:
+            check_text(alias, "an alias")
+        return replace(self, source=check_text(source, "the name of a stream"), alias=alias)
+
+    def join(
+        self,
+        table: str,
+        on: str | None = None,
+        *,
+        using: str | Sequence[str] = (),
+        how: JoinKind = "inner",
+        alias: str | None = None,
+    ) -> QueryBuilder:
+        """Joins rows with a table, on equalities or on columns of the same names.
+
+        >>> from muntin.queries import query
+        >>> movers = query("movers").from_("trades").window(600, 600).agg(n="count(*)")
+        >>> print(movers.join("close", on="trades.symbol = close.symbol", how="left").sql())
+        CREATE QUERY movers AS
+        SELECT count(*) AS n
+        FROM trades [RANGE 600 SLIDE 600]
+        LEFT JOIN close ON trades.symbol = close.symbol
+        """
+        names = (using,) if isinstance(using, str) else tuple(using)
+        _check_join(how, on, names)
+        words = [_JOINS[how], dotted(check_text(table, "the name of a table"))]
+        if alias is not None:
+            words.append(f"AS {quote(check_text(alias, 'an alias'))}")
+        if on is not None:
+            words.append(f"ON {_checked((on,))[0]}")
+        else:
+            columns = [quote(check_text(name, "the name of a column")) for name in names]
+            words.append(f"USING ({', '.join(columns)})")
+        return replace(self, joins=(*self.joins, " ".join(words)))
 
     def where(self, *conditions: str) -> QueryBuilder:
         """Conditions that rows must satisfy, all of them."""
@@ -99,11 +138,12 @@ class QueryBuilder:
             hint = f'write query("{self.name}").window("12 minutes", "5 minutes")'
             raise QueryError([Problem("the query has no window", hint=hint, query=self.name)])
         items = ", ".join(_item(*item) for item in self.groups + self.outputs)
-        source = ".".join(quote(part) for part in self.source.split("."))
+        alias = f" AS {quote(self.alias)}" if self.alias is not None else ""
         lines = [
             f"CREATE QUERY {quote(self.name)} AS",
             f"SELECT {items or 'window_start'}",
-            f"FROM {source} {window_text(self.spec, self.time)}",
+            f"FROM {dotted(self.source)}{alias} {window_text(self.spec, self.time)}",
+            *self.joins,
         ]
         if self.conditions:
             lines.append(f"WHERE {_all(self.conditions)}")
@@ -126,6 +166,16 @@ class QueryBuilder:
 def query(name: str) -> QueryBuilder:
     """Starts a query under a name of letters, digits and _."""
     return QueryBuilder(check_text(name, "the name of a query"))
+
+
+def _check_join(how: str, on: str | None, using: tuple[str, ...]) -> None:
+    if how not in _JOINS:
+        message, hint = f"there is no join of kind {shown(repr(how))}", "use 'inner' or 'left'"
+    elif (on is None) == (not using):
+        message, hint = "a join takes either on= or using=", 'write on="trades.k = close.k"'
+    else:
+        return
+    raise QueryError([Problem(message, hint=hint)])
 
 
 def _checked(texts: tuple[str, ...]) -> tuple[str, ...]:

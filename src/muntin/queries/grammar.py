@@ -1,4 +1,4 @@
-"""The grammar: sqlglot's parser of Spark's SQL, taught windows and statements."""
+"""The grammar: sqlglot's parser of Spark's SQL, taught windows, joins and statements."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.queries.clauses import CreateQueryNode, DropQueryNode, WindowClause
+from muntin.queries.join_grammar import JoinGrammar
 from muntin.queries.source import shown
 from muntin.queries.window_grammar import WindowGrammar
 
 # sqlglot's token kinds are a closed set: EMIT EMPTY takes one that Spark's SQL never produces.
 EMIT_EMPTY = TokenType.PREWHERE
-JOIN_HINT = "read one stream; join the tables before"
 SOURCE_HINT = "write one SELECT over the stream itself"
 _OPEN = TokenType.L_PAREN
 _AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
@@ -61,7 +61,7 @@ AGGREGATE_NAMES = frozenset(
 )
 
 
-class Grammar(WindowGrammar, SparkParser):
+class Grammar(JoinGrammar, WindowGrammar, SparkParser):
     """Reads one statement at a time.
 
     Aggregates are read as calls by name, not as sqlglot's own classes: a registered aggregate
@@ -222,17 +222,6 @@ class Grammar(WindowGrammar, SparkParser):
         if isinstance(table, exp.Table) and self._match(TokenType.L_BRACKET, advance=False):
             self._set_window(table)
         return table
-
-    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
-        """Refuses joins as soon as they are seen: sqlglot tries all their nestings in turn."""
-        token, index = self._curr, self._index
-        if self._match(TokenType.COMMA):
-            self.refuse("more than one stream or table in FROM", JOIN_HINT)
-        self._parse_join_parts()
-        if self._match_set((TokenType.JOIN, TokenType.STRAIGHT_JOIN, TokenType.APPLY)):
-            self.refuse("joins with tables are not supported", JOIN_HINT, token)
-        self._retreat(index)
-        return None
 
     def _set_window(self, table: exp.Table) -> None:
         if table.args.get("window") is not None:

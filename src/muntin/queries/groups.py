@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -62,16 +62,29 @@ def _by_ordinal(node: exp.Expr, items: list[Item], report: Report) -> exp.Expr |
 
 
 def _by_alias(node: exp.Expr | None, items: list[Item]) -> exp.Expr | None:
-    """As in Spark a column of the input goes before an alias; one that SELECT reads is one."""
-    if not isinstance(node, exp.Column):
+    """As in Spark a column of the input goes before an alias; one that SELECT reads is one.
+
+    Where SELECT reads a column of that name under one qualifier outside aggregates, it is meant.
+    """
+    if not isinstance(node, exp.Column) or node.table:
         return node
     name = node.name.lower()
     if any(is_column(part, name) for item in items for part in item.node.walk()):
         return node
+    qualified = {fold(part): part for item in items for part in _grouped_columns(item.node, name)}
+    if len(qualified) == 1:
+        return next(iter(qualified.values())).copy()
     for item in items:
         if item.aliased and item.name.lower() == name and not item.has_aggregate:
             return item.node.copy()
     return node
+
+
+def _grouped_columns(node: exp.Expr, name: str) -> Iterator[exp.Column]:
+    """The columns of a name that stand outside aggregate calls."""
+    for part in node.walk(prune=lambda part: as_call(part) is not None):
+        if isinstance(part, exp.Column) and part.name.lower() == name and as_call(part) is None:
+            yield part
 
 
 def name_groups(groups: list[exp.Expr], items: list[Item]) -> tuple[list[Output], list[Item]]:
@@ -80,7 +93,9 @@ def name_groups(groups: list[exp.Expr], items: list[Item]) -> tuple[list[Output]
     outputs = []
     for group in groups:
         key = fold(group)
-        item = next((item for item in rest if _is_same(item.node, key)), None)
+        same = [item for item in rest if _is_same(item.node, key)]
+        named = [item for item in rest if _named_group(item.node, groups) is group]
+        item = next(iter(same + named), None)
         if item is not None:
             rest.remove(item)
         default = group.name if isinstance(group, exp.Column) else plain_text(group)
@@ -90,6 +105,15 @@ def name_groups(groups: list[exp.Expr], items: list[Item]) -> tuple[list[Output]
 
 def _is_same(node: exp.Expr, folded: exp.Expr) -> bool:
     return type(node) is type(folded) and fold(node) == folded
+
+
+def _named_group(node: exp.Expr, groups: Iterable[exp.Expr]) -> exp.Expr | None:
+    """The one qualified group column that a name on its own can mean."""
+    if not isinstance(node, exp.Column) or node.table:
+        return None
+    columns = [group for group in groups if isinstance(group, exp.Column)]
+    named = [group for group in columns if group.name.lower() == node.name.lower()]
+    return named[0] if len(named) == 1 and named[0].table else None
 
 
 class Resolver:
@@ -127,10 +151,14 @@ class Resolver:
         inner = node
         while isinstance(inner, exp.Paren):
             inner = inner.this
-        return self.names.get(fold(inner)) if type(inner) in self.kinds else None
+        if type(inner) not in self.kinds:
+            return None
+        folded = fold(inner)
+        group = folded if folded in self.names else _named_group(folded, self.names)
+        return self.names[group] if group is not None else None
 
     def _replace_alias(self, node: exp.Column, aliases: Mapping[str, exp.Expr]) -> None:
-        replacement = aliases.get(node.name.lower())
+        replacement = aliases.get(node.name.lower()) if not node.table else None
         if replacement is not None:
             node.replace(exp.Paren(this=replacement.copy()))
             return

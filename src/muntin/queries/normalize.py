@@ -34,6 +34,15 @@ def quote(name: str) -> str:
     return f"`{escaped}`"
 
 
+def dotted(name: str) -> str:
+    """A name of parts with dots between them, as SQL reads it back.
+
+    >>> dotted("db.index")
+    'db.`index`'
+    """
+    return ".".join(quote(part) for part in name.split("."))
+
+
 def is_plain(name: str) -> bool:
     """Whether a name can stand in SQL without quotes."""
     return name.isascii() and name.isidentifier() and not is_reserved(name)
@@ -106,13 +115,15 @@ def canonical_text(node: exp.Expr) -> str:
 
 
 def plain_text(node: exp.Expr) -> str:
-    """The expression as people name it: its canonical text without backquotes.
+    """The expression as people name it: its canonical text without backquotes and qualifiers.
 
     >>> from muntin.queries import parse_expression
     >>> plain_text(parse_expression("SUM( `range` )"))
     'sum(range)'
     """
     bare = node.copy()
+    for column in bare.find_all(exp.Column):
+        column.set("table", None)
     for identifier in bare.find_all(exp.Identifier):
         identifier.set("quoted", False)
     return canonical_text(bare)

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from muntin.errors import Problem
 from muntin.queries.aggregate_calls import AggregateCall, aggregate_calls, as_call
-from muntin.queries.normalize import canonical_text, is_plain, normalize, quote
+from muntin.queries.join import Join
+from muntin.queries.normalize import canonical_text, dotted, is_plain, normalize, quote
 from muntin.queries.source import SourceText, problem_at
 from muntin.queries.spellings import window_text
 from muntin.windows import Window
@@ -48,9 +49,10 @@ class Query:
         having: The condition a result row must satisfy, in the same terms as ``select``.
         emit_empty: Whether windows without rows give a row too; ungrouped queries only.
         source: The name in FROM, with dots if it is qualified.
-        alias: The alias of that name; columns are stored without it.
+        alias: The alias of that name, if it has one.
         time: The time column, if the query names one.
-        joins: Tables that rows are joined with.
+        joins: Tables that rows are joined with. Columns keep their qualifiers then, which are
+            aliases if there are some; without joins columns are stored without them.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.
 
     >>> from muntin.queries import queries
@@ -71,7 +73,7 @@ class Query:
     source: str = "input"
     alias: str | None = None
     time: str | None = None
-    joins: tuple[()] = ()
+    joins: tuple[Join, ...] = ()
     text: SourceText = field(default_factory=SourceText)
 
     @property
@@ -96,9 +98,9 @@ class Query:
     def _sql(self) -> str:
         items = [_item(output.node, output.name) for output in self.group_by]
         items += [_item(self._spelled_out(output.node), output.name) for output in self.select]
-        source = ".".join(quote(part) for part in self.source.split("."))
         words = [f"CREATE QUERY {quote(self.name)} AS SELECT {', '.join(items)}"]
-        words.append(f"FROM {source} {window_text(self.window, self.time)}")
+        words.append(f"FROM {self._source_text()} {window_text(self.window, self.time)}")
+        words += [join.sql() for join in self.joins]
         if self.where is not None:
             words.append(f"WHERE {canonical_text(self.where)}")
         if self.group_by:
@@ -109,6 +111,11 @@ class Query:
         if self.emit_empty:
             words.append("EMIT EMPTY")
         return " ".join(words)
+
+    def _source_text(self) -> str:
+        # Without joins no column is qualified, so that the alias says nothing.
+        alias = f" AS {quote(self.alias)}" if self.joins and self.alias else ""
+        return dotted(self.source) + alias
 
     def _spelled_out(self, node: exp.Expr) -> exp.Expr:
         """A copy with each group column replaced by the expression it stands for."""

@@ -19,7 +19,7 @@ from muntin.queries.grammar import SOURCE_HINT
 from muntin.queries.report import Report
 from muntin.queries.source import shown
 
-_READ = {"expressions", "from_", "where", "group", "having", "emit_empty"}
+_READ = {"expressions", "from_", "joins", "where", "group", "having", "emit_empty"}
 _CLAUSES = {
     "with_": ("WITH is not supported", SOURCE_HINT),
     "distinct": (
@@ -40,6 +40,11 @@ _CLAUSES = {
 }
 _TABLE = {"this", "db", "catalog", "alias", "window"}
 _GROUP = {"expressions"}
+_ROW_HINTS = {
+    "WHERE": "use HAVING for conditions on aggregates",
+    "GROUP BY": "group by columns",
+    "ON": "join on columns",
+}
 _NODES: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
     (
         (exp.Query, exp.Exists, exp.SubqueryPredicate),
@@ -220,7 +225,7 @@ def _check_wrapper(node: exp.Expr, report: Report) -> None:
 
 def check_row_expression(node: exp.Expr, clause: str, report: Report) -> None:
     """Reports aggregates where each row is looked at alone."""
-    hint = "use HAVING for conditions on aggregates" if clause == "WHERE" else "group by columns"
+    hint = _ROW_HINTS[clause]
     for part in _calls_within([node]):
         report.add(part.node, f"an aggregate in {clause}", hint)
 

@@ -1,0 +1,109 @@
+"""Compiled loops that number and order entries: slices, groups and cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def drop_unwanted(keys: Ints, wanted: Bools) -> None:
+    """Replace the keys of cells that no predicate wants by -1, in place."""
+    for i in range(keys.size):
+        if not wanted[keys[i]]:
+            keys[i] = -1
+
+
+@njit(cache=True, nogil=True)
+def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Number the pairs of slice and code of rows that come slice by slice, in that order.
+
+    Returns the number of every row (-1 for a code of -1), and the slice and code of each number.
+    Returns nothing where a row belongs to an earlier slice than the row before it, or to none.
+    """
+    ids = np.empty(slices.size, np.int64)
+    owners = np.empty(slices.size, np.int64)
+    found = np.empty(slices.size, np.int64)
+    seen = np.zeros(size, np.bool_)
+    numbers = np.empty(size, np.int64)
+    nothing = np.empty(0, np.int64)
+    count = 0
+    begin = 0
+    while begin < slices.size:
+        current = slices[begin]
+        end = begin
+        while end < slices.size and slices[end] == current:
+            if codes[end] >= 0:
+                seen[codes[end]] = True
+            end += 1
+        if current < 0 or (end < slices.size and slices[end] < current):
+            return nothing, nothing, nothing
+        for code in range(size):
+            if seen[code]:
+                seen[code] = False
+                numbers[code] = count
+                owners[count], found[count] = current, code
+                count += 1
+        for i in range(begin, end):
+            ids[i] = numbers[codes[i]] if codes[i] >= 0 else -1
+        begin = end
+    return ids, owners[:count].copy(), found[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def ascending(groups: Ints, starts: Ints, codes: Ints) -> bool:
+    """Whether entries lie in order of group, start and code, and no two are equal.
+
+    ``codes`` is empty where entries have none.
+    """
+    for i in range(1, starts.size):
+        if groups[i] != groups[i - 1]:
+            if groups[i] < groups[i - 1]:
+                return False
+        elif starts[i] != starts[i - 1]:
+            if starts[i] < starts[i - 1]:
+                return False
+        elif codes.size == 0 or codes[i] <= codes[i - 1]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def distinct_in_order(order: Ints, groups: Ints, starts: Ints, codes: Ints) -> tuple[Ints, Ints]:
+    """For sorted entries, the number of each among the different ones, and one of each.
+
+    ``order`` sorts the entries; numbers are given to the entries as they stand.
+    """
+    numbers = np.empty(order.size, np.int64)
+    kept = np.empty(order.size, np.int64)
+    count = 0
+    for i in range(order.size):
+        at = order[i]
+        if i > 0:
+            before = order[i - 1]
+            same = groups[at] == groups[before] and starts[at] == starts[before]
+            if same and (codes.size == 0 or codes[at] == codes[before]):
+                numbers[at] = count - 1
+                continue
+        numbers[at] = count
+        kept[count] = at
+        count += 1
+    return numbers, kept[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def slots_of(groups: Ints, starts: Ints) -> tuple[Ints, Ints]:
+    """For sorted entries, the number of each one's group and slice, and where each begins."""
+    slots = np.empty(starts.size, np.int64)
+    begins = np.empty(starts.size, np.int64)
+    count = 0
+    for i in range(starts.size):
+        if i == 0 or groups[i] != groups[i - 1] or starts[i] != starts[i - 1]:
+            begins[count] = i
+            count += 1
+        slots[i] = count - 1
+    return slots, begins[:count].copy()

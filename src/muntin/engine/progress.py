@@ -1,0 +1,63 @@
+"""What a run has seen, done and kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from muntin.engine.stage_a import StageOutput
+
+
+@dataclass
+class Statistics:
+    """What a run has seen and done so far.
+
+    Attributes:
+        rows: All rows that came in.
+        late_rows: Rows below the watermark, which were dropped.
+        bad_rows: Rows without a time.
+        errors: Per query, the values that failed: overflow, division by zero, a bad cast.
+        partial_aggregations: Updates of partials by rows; one that several queries share is one.
+        final_aggregations: Steps of running totals over partials, and two for each partial and
+            window that is read off them.
+    """
+
+    rows: int = 0
+    late_rows: int = 0
+    bad_rows: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    partial_aggregations: int = 0
+    final_aggregations: int = 0
+
+    def take(self, output: StageOutput) -> None:
+        """Count what stage A made of a batch."""
+        self.rows += output.rows
+        self.late_rows += output.late_rows
+        self.bad_rows += output.bad_rows
+        self.partial_aggregations += output.updates
+        self.errors.update(output.errors)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A run at one moment: what `Statistics` counts, and what is kept.
+
+    Attributes:
+        watermark: Rows below this tick are late; None before the first.
+        slices: Slices that are open: some window that is not answered yet covers them.
+        cells: Entries kept: one for each slice, group and cell that rows fell into.
+        groups: Groups that have entries.
+        state_bytes: Bytes of all partials and keys.
+    """
+
+    rows: int
+    late_rows: int
+    bad_rows: int
+    errors: Counter[str]
+    partial_aggregations: int
+    final_aggregations: int
+    watermark: int | None
+    slices: int
+    cells: int
+    groups: int
+    state_bytes: int

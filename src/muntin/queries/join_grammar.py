@@ -1,0 +1,136 @@
+"""The grammar of joins with tables: JOIN ... ON, JOIN ... USING, and commas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from muntin.queries.source import shown
+
+if TYPE_CHECKING:
+    from sqlglot.parsers.spark import SparkParser as _Base
+else:
+    _Base = object
+
+MAX_JOINS = 16
+MAX_PARTS = 3
+JOIN_HINT = "write JOIN close ON trades.symbol = close.symbol"
+NAME_HINT = f"{JOIN_HINT}: join tables by their names"
+USING_HINT = "write USING (symbol): names of columns that both sides have"
+WINDOW_HINT = f"write FROM trades [RANGE ...] {JOIN_HINT.removeprefix('write ')}"
+_JOINS = {
+    ("JOIN",): "INNER",
+    ("INNER", "JOIN"): "INNER",
+    ("LEFT", "JOIN"): "LEFT",
+    ("LEFT", "OUTER", "JOIN"): "LEFT",
+}
+_REFUSED = {
+    "CROSS": "join on a column that both have",
+    "FULL": "use LEFT JOIN: rows of a table alone belong to no window",
+    "RIGHT": "use LEFT JOIN: rows of a table alone belong to no window",
+    "NATURAL": "name the columns: JOIN close USING (symbol)",
+    "SEMI": "use JOIN with a table that has each key once",
+    "ANTI": "use LEFT JOIN, and WHERE close.symbol IS NULL",
+}
+
+
+class JoinGrammar(_Base):
+    """What a parser of SQL needs to read joins; mixed into the grammar.
+
+    sqlglot's own parser tries all nestings of joins without ON in turn. Here every join has its
+    condition right behind it, so that reading takes one pass.
+    """
+
+    if TYPE_CHECKING:
+
+        def refuse(
+            self, reason: str, hint: str | None = None, token: Token | None = None
+        ) -> NoReturn:
+            """Refuses the text at a token."""
+
+    def _parse_joins(self, *args: Any, **kwargs: Any) -> Iterator[exp.Join]:
+        for _ in range(MAX_JOINS):
+            join = self._parse_join(*args, **kwargs)
+            if join is None:
+                return
+            yield join
+        token = self._curr
+        if self._parse_join(*args, **kwargs) is not None:
+            hint = "join the tables with each other before"
+            self.refuse(f"more than {MAX_JOINS} joins", hint, token)
+
+    def _parse_join(self, *_args: Any, **_kwargs: Any) -> exp.Join | None:
+        """Reads one table with its condition; None if no join is next."""
+        if self._match(TokenType.COMMA):
+            return exp.Join(this=self._parse_joined_table())
+        side = self._parse_join_words()
+        if side is None:
+            return None
+        table = self._parse_joined_table()
+        if self._match(TokenType.ON):
+            condition = self._parse_disjunction()
+            if condition is None:
+                self.refuse("expected a condition after ON", JOIN_HINT)
+            return exp.Join(this=table, side=side, on=condition)
+        if not self._match(TokenType.USING):
+            self.refuse(f"expected ON or USING after {shown(table.alias_or_name)}", JOIN_HINT)
+        return exp.Join(this=table, side=side, using=self._parse_using())
+
+    def _parse_join_words(self) -> str | None:
+        """Reads up to JOIN: INNER or LEFT; None if these are no words of a join."""
+        opening, index = self._curr, self._index
+        method, side, kind = self._parse_join_parts()
+        words = [part.text.upper() for part in (method, side, kind) if part is not None]
+        straight = words == ["STRAIGHT_JOIN"]
+        if not straight and not self._match_set((TokenType.JOIN, TokenType.APPLY)):
+            self._retreat(index)
+            return None
+        if not straight:
+            words.append(self._prev.text.upper())
+        if tuple(words) not in _JOINS:
+            hints = [_REFUSED[word] for word in words if word in _REFUSED]
+            hint = hints[-1] if hints else JOIN_HINT
+            self.refuse(f"{' '.join(words)} is not supported", hint, opening)
+        return _JOINS[tuple(words)]
+
+    def _parse_joined_table(self) -> exp.Table:
+        """Reads the name of a table and its alias."""
+        parts = [self._parse_name("a table", NAME_HINT)]
+        while self._match(TokenType.DOT):
+            parts.append(self._parse_name("a table", NAME_HINT))
+        if len(parts) > MAX_PARTS:
+            self.refuse(f"a table's name has more than {MAX_PARTS} parts", NAME_HINT)
+        if self._match(TokenType.L_PAREN, advance=False):
+            self.refuse("only the name of a table can be joined", NAME_HINT)
+        self._refuse_window()
+        table = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+        alias = self._parse_table_alias()
+        if alias is not None:
+            if alias.args.get("columns"):
+                self.refuse("a list of column names after the table", NAME_HINT, self._prev)
+            table.set("alias", alias)
+        self._refuse_window()
+        return table
+
+    def _parse_using(self) -> list[exp.Expr]:
+        if not self._match(TokenType.L_PAREN):
+            self.refuse("expected ( after USING", USING_HINT)
+        names = [self._parse_name("a column", USING_HINT)]
+        while self._match(TokenType.COMMA):
+            names.append(self._parse_name("a column", USING_HINT))
+        if not self._match(TokenType.R_PAREN):
+            self.refuse("expected )", USING_HINT)
+        return names
+
+    def _parse_name(self, what: str, hint: str) -> exp.Expr:
+        name = self._parse_id_var(any_token=False)
+        if name is None:
+            self.refuse(f"expected the name of {what}", hint)
+        return name
+
+    def _refuse_window(self) -> None:
+        if self._match(TokenType.L_BRACKET, advance=False):
+            self.refuse("a joined table has no window", WINDOW_HINT)
