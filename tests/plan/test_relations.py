@@ -172,7 +172,7 @@ def test_a_related_query_reads_back_and_is_related_to_itself() -> None:
 
 def test_later_errors_still_have_their_place() -> None:
     text = f"SELECT max(1 + c.symbol) AS m {S} JOIN close c ON t.symbol = c.symbol"
-    relation, query = related(text)
+    _, query = related(text)
     with pytest.raises(QueryError) as caught:
         bind_query(query, STREAM, Timeline.of(STREAM, "ts"), TABLES)
     assert caught.value.problems[0].column == text.index("1 +") + 1

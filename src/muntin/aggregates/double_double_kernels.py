@@ -7,7 +7,7 @@ bits on every machine.
 
 from __future__ import annotations
 
-from muntin.aggregates.compiled import compiled
+from muntin.compiled import compiled
 
 Pair = tuple[float, float]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregates.exact_kernels import LOW32, ORIGIN, Ints, add_square
+from muntin.compiled import compiled
 
 _HIDDEN_BIT = 1 << 52
 _MANTISSA = _HIDDEN_BIT - 1

@@ -12,10 +12,10 @@ from fractions import Fraction
 import numpy as np
 
 from muntin.aggregates import tables
-from muntin.aggregates.compiled import compiled
 from muntin.aggregates.double_double_kernels import add, divide, multiply, two_sum
 from muntin.aggregates.exact_kernels import LOW32, Digits, Ints
 from muntin.aggregates.rounding_kernels import round_word, spread_carries
+from muntin.compiled import compiled
 
 ZEROS, NEGATIVES, NANS, INFINITIES = range(4)
 

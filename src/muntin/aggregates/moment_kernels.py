@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregates.exact_kernels import LOW32, ORIGIN, Digits, Ints, multiply
 from muntin.aggregates.rounding_kernels import round_digits, to_digits
+from muntin.compiled import compiled
 
 _ZERO = np.uint64(0)
 _32U = np.uint64(32)

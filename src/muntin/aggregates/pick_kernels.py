@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregates.order_kernels import NOTHING
+from muntin.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

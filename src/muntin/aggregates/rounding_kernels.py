@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregates.exact_kernels import LOW32, ONE_LIMB, ORIGIN, Digits, Ints
+from muntin.compiled import compiled
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _32U, _52U, _63U = np.uint64(32), np.uint64(52), np.uint64(63)

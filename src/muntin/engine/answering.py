@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.engine.families import Asked, Family, families
+from muntin.engine.families import Due, Family, families
 from muntin.engine.stage_b import Answer, StageB
 from muntin.engine.store import SliceStore
 from muntin.expressions import Bound, Evaluator
-from muntin.plan.nodes import Final, SharedPlan
+from muntin.plan.nodes import SharedPlan
 from muntin.plan.timeline import Timeline
 
 Ints = npt.NDArray[np.int64]
-Bounds = Callable[[Final, Ints], tuple[Ints, Ints]]
+# From the positions of ROWS windows' bounds to the times of their first and last row.
+RowTimes = Callable[[Ints, Ints], tuple[Ints, Ints]]
 
 
 @dataclass
@@ -34,27 +35,26 @@ class Answered:
 class Answerer:
     """Answers queries of a plan; expressions over results are compiled once."""
 
-    def __init__(self, plan: SharedPlan, bounds: Bounds) -> None:
+    def __init__(self, plan: SharedPlan, row_times: RowTimes) -> None:
         self.plan = plan
-        self._bounds = bounds
+        self._row_times = row_times
         self._evaluators: dict[tuple[object, ...], Evaluator] = {}
 
-    def __call__(self, stores: Sequence[SliceStore], asked: Iterable[Asked]) -> Answered:
-        """The windows that are due, query by query; a query without any has no rows."""
+    def __call__(self, stores: Sequence[SliceStore], due: Due) -> Answered:
+        """The windows that are due, query by query."""
         answered = Answered()
-        by_node: dict[int, list[Asked]] = {}
-        for each in asked:
-            by_node.setdefault(each.final.partials, []).append(each)
-        for index, members in by_node.items():
-            stage_b = StageB(self.plan.partials[index], stores[index].table())
-            for family in families(members):
-                self._show(family, stage_b.answer(family), answered)
-            answered.steps += stage_b.steps
+        stages: dict[int, StageB] = {}
+        for family in families(self.plan, due):
+            index = family.finals[0].partials
+            if index not in stages:
+                stages[index] = StageB(self.plan.partials[index], stores[index].table())
+            self._show(family, stages[index].answer(family), answered)
+        answered.steps = sum(stage.steps for stage in stages.values())
         return answered
 
     def _show(self, family: Family, answer: Answer, answered: Answered) -> None:
         """The answer as the users' columns, filtered by HAVING."""
-        first = family.asked[0].final
+        first = family.finals[0]
         shown = [output.value for output in first.outputs]
         having = [] if first.having is None else [first.having]
         evaluated = self._evaluator((*shown, *having), family.schema)(answer.lowered)
@@ -89,25 +89,26 @@ class Answerer:
         answered: Answered,
     ) -> None:
         names = table.column_names
-        for number, each in enumerate(family.asked):
-            low, high = int(offsets[number]), int(offsets[number + 1])
-            result = table.slice(low, high - low)
-            own = [output.name for output in each.final.outputs]
+        shown, held = offsets.tolist(), answer.offsets.tolist()
+        last = answer.windows[np.maximum(answer.offsets[1:] - 1, 0)].tolist() if held[-1] else []
+        for number, final in enumerate(family.finals):
+            result = table.slice(shown[number], shown[number + 1] - shown[number])
+            own = [output.name for output in final.outputs]
             if own != names[2:]:
                 result = result.rename_columns([*names[:2], *own])
-            name = each.final.name
-            answered.tables[name] = result
-            begin, end = int(answer.offsets[number]), int(answer.offsets[number + 1])
+            answered.tables[final.name] = result
+            begin, end = held[number], held[number + 1]
             if end > begin:
-                answered.last[name] = int(answer.windows[end - 1])
+                answered.last[final.name] = last[number]
             if failed is not None:
-                answered.errors[name] += int(failed[begin:end].sum())
+                answered.errors[final.name] += int(failed[begin:end].sum())
 
     def _window_columns(self, family: Family, answer: Answer, timeline: Timeline) -> list[pa.Array]:
-        starts, ends = np.empty(answer.windows.size, np.int64), answer.windows.copy()
-        for number, each in enumerate(family.asked):
-            own = slice(int(answer.offsets[number]), int(answer.offsets[number + 1]))
-            starts[own], ends[own] = self._bounds(each.final, answer.windows[own])
+        ranges, slides, phases = np.repeat(family.windows[:, :3], np.diff(answer.offsets), axis=0).T
+        ends = phases + answer.windows * slides
+        starts = ends - ranges
+        if family.finals[0].window.measure == "rows":
+            starts, ends = self._row_times(starts, ends)
         return [timeline.from_ticks(starts), timeline.from_ticks(ends)]
 
     def _evaluator(self, bounds: tuple[Bound, ...], schema: pa.Schema) -> Evaluator:

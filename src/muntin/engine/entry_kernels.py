@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def number_runs(starts: Ints) -> tuple[Ints, Ints]:
+    """Number the different starts of rows in time order, and list them; nothing if out of order."""
+    ids = np.empty(starts.size, np.int64)
+    found = np.empty(starts.size, np.int64)
+    count = 0
+    for i in range(starts.size):
+        if i == 0 or starts[i] != starts[i - 1]:
+            if i > 0 and starts[i] < starts[i - 1]:
+                return np.empty(0, np.int64), np.empty(0, np.int64)
+            found[count] = starts[i]
+            count += 1
+        ids[i] = count - 1
+    return ids, found[:count].copy()
+
+
+@compiled
 def drop_unwanted(keys: Ints, wanted: Bools) -> None:
     """Replace the keys of cells that no predicate wants by -1, in place."""
     for i in range(keys.size):
@@ -18,7 +35,7 @@ def drop_unwanted(keys: Ints, wanted: Bools) -> None:
             keys[i] = -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     """Number the pairs of slice and code of rows that come slice by slice, in that order.
 
@@ -54,7 +71,7 @@ def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints
     return ids, owners[:count].copy(), found[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ascending(groups: Ints, starts: Ints, codes: Ints) -> bool:
     """Whether entries lie in order of group, start and code, and no two are equal.
 
@@ -72,7 +89,7 @@ def ascending(groups: Ints, starts: Ints, codes: Ints) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def distinct_in_order(order: Ints, groups: Ints, starts: Ints, codes: Ints) -> tuple[Ints, Ints]:
     """For sorted entries, the number of each among the different ones, and one of each.
 
@@ -95,7 +112,7 @@ def distinct_in_order(order: Ints, groups: Ints, starts: Ints, codes: Ints) -> t
     return numbers, kept[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def slots_of(groups: Ints, starts: Ints) -> tuple[Ints, Ints]:
     """For sorted entries, the number of each one's group and slice, and where each begins."""
     slots = np.empty(starts.size, np.int64)

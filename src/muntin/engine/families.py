@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from muntin.aggregates.column import PartColumn
 from muntin.engine.rollup import RolledUp
-from muntin.plan.nodes import Final, Lowering
+from muntin.plan.nodes import Final, Lowering, SharedPlan
 
 Ints = npt.NDArray[np.int64]
 
@@ -21,48 +21,46 @@ FIRST_WINDOW, LAST_WINDOW = -(2**62), 2**62
 
 @dataclass(frozen=True)
 class Due:
-    """The windows of a query to answer now: numbers ``first`` to ``last``.
+    """The windows of all queries to answer now: numbers ``first`` to ``last``, in plan order.
 
-    ``gap`` is the first window of a gap that EMIT EMPTY has yet to fill, if there may be one.
+    ``gaps`` holds the first window of a gap that EMIT EMPTY has yet to fill, by query.
     """
 
-    first: int = FIRST_WINDOW
-    last: int = LAST_WINDOW
-    gap: int | None = None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A query, and which of its windows are due."""
-
-    final: Final
-    due: Due
+    first: Ints
+    last: Ints
+    gaps: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Family:
-    """Queries that read the same accumulators of one set of partials and show them alike."""
+    """Queries that read the same accumulators of one set of partials and show them alike.
 
-    asked: tuple[Asked, ...]
+    A row of ``windows`` is the range, slide and phase of a query's windows and the numbers of
+    the first and the last that is due; ``gap`` the first of a gap to fill, if there is one.
+    """
+
+    finals: tuple[Final, ...]
+    windows: Ints
+    gap: int | None = None
 
     @property
     def lowerings(self) -> tuple[Lowering, ...]:
         """The aggregates, the same for all but for the predicates they read."""
-        return self.asked[0].final.lowerings
+        return self.finals[0].lowerings
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of groups and lowered aggregates."""
-        return self.asked[0].final.schema
+        return self.finals[0].schema
 
     @property
     def groups(self) -> tuple[int, ...]:
         """The places of the group columns in the partials' grouping."""
-        return self.asked[0].final.groups
+        return self.finals[0].groups
 
     def members(self) -> list[int]:
         """The predicates that some query reads, in order."""
-        return sorted({member for each in self.asked for member in _members(each.final)})
+        return sorted({member for final in self.finals for member in _members(final)})
 
     def source(self, rolled: RolledUp, places: Mapping[int, int]) -> Source:
         """The partials that the family's windows are made of."""
@@ -78,7 +76,7 @@ class Source:
 
     def __init__(self, family: Family, rolled: RolledUp, places: Mapping[int, int]) -> None:
         self._rolled = rolled
-        keys = [tuple(places[m] for m in _members(each.final)) for each in family.asked]
+        keys = [tuple(places[m] for m in _members(final)) for final in family.finals]
         distinct = list(dict.fromkeys(keys))
         own = [(int(rolled.bounds[key[0]]), int(rolled.bounds[key[0] + 1])) for key in distinct]
         offsets = np.cumsum([0, *(high - low for low, high in own)])
@@ -90,7 +88,7 @@ class Source:
         self.groups = rolled.groups if rows is None else rolled.groups[rows]
         self.starts = rolled.starts if rows is None else rolled.starts[rows]
         self.keys = rolled.table.keys
-        self.segments = [spans[key] for key in keys]
+        self.segments = np.array([spans[key] for key in keys], np.int64)
 
     def _rows(self, number: int) -> Ints | None:
         """The entries that lowerings numbered ``number`` read; None for all as they stand."""
@@ -133,21 +131,15 @@ def _filters(segments: Sequence[tuple[int, ...]], lowerings: int) -> list[int]:
     ]
 
 
-def families(asked: Iterable[Asked]) -> list[Family]:
-    """Queries of one set of partials, those that are answered alike together."""
-    found: dict[tuple[object, ...], list[Asked]] = {}
-    for each in asked:
-        final = each.final
-        # Filling gaps is done query by query.
-        alone = final.name if final.query.emit_empty else None
-        own = tuple(lowering.member == final.member for lowering in final.lowerings)
-        found.setdefault((alone, own, _pattern(final)), []).append(each)
-    return [Family(tuple(members)) for members in found.values()]
-
-
-def _pattern(final: Final) -> tuple[object, ...]:
-    """What queries of a family have in common."""
-    lowerings = tuple((each.name, each.aggregate, each.accumulators) for each in final.lowerings)
-    shown = tuple(output.value for output in final.outputs)
-    columns = (tuple(final.schema.names), tuple(final.schema.types))
-    return lowerings, shown, final.having, final.groups, columns
+def families(plan: SharedPlan, due: Due) -> list[Family]:
+    """The queries that have windows due, those that are answered alike together."""
+    found: dict[int, list[int]] = {}
+    for index in np.flatnonzero(due.first <= due.last).tolist():
+        found.setdefault(plan.families[index], []).append(index)
+    result = []
+    for members in found.values():
+        finals = tuple(plan.finals[index] for index in members)
+        bounds = np.column_stack((due.first[members], due.last[members]))
+        windows = np.concatenate((plan.windows[members], bounds), axis=1)
+        result.append(Family(finals, windows, due.gaps.get(finals[0].name)))
+    return result

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -15,7 +16,7 @@ Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True)
+@compiled
 def number_keys(
     keys: Ints, begin: int, ids: Ints, slots: Slots, uniques: Ints, count: int, shift: np.uint64
 ) -> tuple[int, int]:
@@ -52,7 +53,7 @@ def number_keys(
     return keys.size, count
 
 
-@njit(cache=True)
+@compiled
 def place_keys(slots: Slots, uniques: Ints, count: int, shift: np.uint64) -> None:
     """Put numbered keys into an empty hash table."""
     mask = np.uint64(slots.size - 1)
@@ -63,7 +64,7 @@ def place_keys(slots: Slots, uniques: Ints, count: int, shift: np.uint64) -> Non
         slots[slot] = number
 
 
-@njit(cache=True)
+@compiled
 def pair_keys(left: Ints, right: Ints, right_count: int, where: Bools) -> Ints:
     """A key for each pair of numbers, -1 where ``where`` (if not empty) or the left is out."""
     keys = np.empty(left.size, np.int64)
@@ -73,7 +74,7 @@ def pair_keys(left: Ints, right: Ints, right_count: int, where: Bools) -> Ints:
     return keys
 
 
-@njit(cache=True)
+@compiled
 def number_pairs(
     left: Ints, right: Ints, left_count: int, right_count: int, where: Bools
 ) -> tuple[Ints, Ints]:
@@ -95,7 +96,7 @@ def number_pairs(
     return ids, uniques[:count].copy()
 
 
-@njit(cache=True)
+@compiled
 def pack_short(offsets: Offsets, data: npt.NDArray[np.uint8], valid: Bools) -> Ints:
     """Each string as an integer of its bytes and length; empty if one is longer than 7 bytes.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.engine.answering import Answerer
-from muntin.engine.families import FIRST_WINDOW, LAST_WINDOW, Asked, Due
+from muntin.engine.families import FIRST_WINDOW, LAST_WINDOW, Due
 from muntin.engine.joining import OldCut, carry_cuts, carry_stores, check_streams, first_window
 from muntin.engine.progress import Progress, Statistics
 from muntin.engine.snapshot import pack, unpack
@@ -18,7 +18,7 @@ from muntin.engine.stage_a import StageA
 from muntin.engine.store import BEGINNING, SliceStore
 from muntin.errors import DataError, UnknownQueryError, did_you_mean
 from muntin.plan import build_plan
-from muntin.plan.nodes import Final, SharedPlan
+from muntin.plan.nodes import SharedPlan
 from muntin.plan.timeline import Timeline
 from muntin.queries import Query
 
@@ -51,10 +51,10 @@ class LocalEngine:
         self.watermark: int | None = None
         self.statistics = Statistics()
         self._stage_a = StageA(plan, self.tables)
-        self._answer = Answerer(plan, self._bounds)
+        self._answer = Answerer(plan, self._row_times)
         self._stores = [SliceStore(node) for node in plan.partials]
         # The number of each query's next window, and of the first one in an open gap.
-        self._next: dict[str, int] = {}
+        self._next = np.full(len(plan.finals), FIRST_WINDOW)
         self._gaps: dict[str, int] = {}
         # The largest event time so far, and the cuts of slices from before the plan changed.
         self._seen: int | None = None
@@ -144,14 +144,17 @@ class LocalEngine:
         self._stores = carry_stores(self._stores, plan, seen + 1)
         self._old_cuts = carry_cuts(old, self._old_cuts, plan, seen, self._stores)
         stay = {final.name for final in old.finals if final.query in queries}
-        self._next = {name: k for name, k in self._next.items() if name in stay}
+        known = {final.name: k for final, k in zip(old.finals, self._next, strict=True)}
         self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
         self.plan, self._stage_a = plan, StageA(plan, self.tables)
-        self._answer = Answerer(plan, self._bounds)
-        for final in plan.finals:
-            if final.name not in stay and self._seen is not None:
+        self._answer = Answerer(plan, self._row_times)
+        self._next = np.full(len(plan.finals), FIRST_WINDOW)
+        for index, final in enumerate(plan.finals):
+            if final.name in stay:
+                self._next[index] = known[final.name]
+            elif self._seen is not None:
                 node = plan.partials[final.partials]
-                self._next[final.name] = first_window(
+                self._next[index] = first_window(
                     final,
                     plan.slicings[node.slicing].identity,
                     self._stores[final.partials],
@@ -164,7 +167,7 @@ class LocalEngine:
         state = {
             "lateness": self.lateness,
             "watermark": self.watermark,
-            "next": self._next,
+            "next": self._next.tolist(),
             "gaps": self._gaps,
             "seen": self._seen,
             "cuts": [
@@ -183,7 +186,7 @@ class LocalEngine:
         state, stores = unpack(data, plan)
         engine = cls(plan, state["lateness"], tables=tables)
         engine.watermark = state["watermark"]
-        engine._next, engine._gaps = state["next"], state["gaps"]
+        engine._next, engine._gaps = np.array(state["next"], np.int64), state["gaps"]
         engine._seen = state["seen"]
         engine._old_cuts = [
             OldCut(
@@ -199,36 +202,28 @@ class LocalEngine:
         return engine
 
     def _answer_until(self, watermark: int | None) -> Results:
-        asked = [Asked(final, self._due(final, watermark)) for final in self.plan.finals]
+        last = np.full(len(self.plan.finals), LAST_WINDOW)
         if watermark is not None:
-            asked = [each for each in asked if each.due.last >= each.due.first]
-        answered = self._answer(self._stores, asked)
+            _, slides, phases = self.plan.windows.T
+            last = (watermark - phases) // slides
+        answered = self._answer(self._stores, Due(self._next, last, self._gaps))
         self.statistics.errors.update(answered.errors)
         self.statistics.final_aggregations += answered.steps
-        for each in asked:
-            name = each.final.name
-            self._next[name] = max(each.due.first, each.due.last + 1)
-            if each.final.query.emit_empty and name in answered.last:
-                self._gaps[name] = answered.last[name] + 1
+        self._next = np.maximum(self._next, last + 1)
+        for final in self.plan.finals:
+            if final.query.emit_empty and final.name in answered.last:
+                self._gaps[final.name] = answered.last[final.name] + 1
         if watermark is None:
             return answered.tables
         return {name: answered.tables[name] for name in answered.tables if name in answered.last}
 
-    def _due(self, final: Final, watermark: int | None) -> Due:
-        last = LAST_WINDOW
-        if watermark is not None:
-            last = (watermark - final.window.phase) // final.window.period
-        first = self._next.get(final.name, FIRST_WINDOW)
-        return Due(first, last, self._gaps.get(final.name))
-
     def _evict(self) -> None:
         """Forget the slices that lie before the next window of every query."""
-        needed: dict[int, int] = {}
-        for final in self.plan.finals:
-            start = final.window.start(self._next[final.name])
-            needed[final.partials] = min(needed.get(final.partials, start), start)
-        for index, start in needed.items():
-            self._stores[index].evict(start)
+        ranges, slides, phases = self.plan.windows.T
+        needed = phases + self._next * slides - ranges
+        for index, store in enumerate(self._stores):
+            owned = np.array([final.partials == index for final in self.plan.finals])
+            store.evict(int(needed[owned].min()))
 
     def progress(self) -> Progress:
         """What the run has seen and done, and what it holds."""
@@ -242,9 +237,9 @@ class LocalEngine:
             state_bytes=sum(store.nbytes for store in self._stores),
         )
 
-    def _bounds(self, final: Final, windows: Ints) -> tuple[Ints, Ints]:
-        starts, ends = final.window.start(windows), final.window.end(windows)
-        if final.window.measure == "time" or not windows.size:
+    def _row_times(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+        """The times of the first and the last row between positions."""
+        ticks = np.concatenate(self._ticks) if self._ticks else np.zeros(0, np.int64)
+        if not starts.size:
             return starts, ends
-        ticks = np.concatenate(self._ticks)
         return ticks[np.maximum(starts, 0)], ticks[np.minimum(ends, ticks.size) - 1]

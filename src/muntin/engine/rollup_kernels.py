@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -12,7 +13,7 @@ Bools = npt.NDArray[np.bool_]
 Runs = tuple[Ints, Ints, Ints, Ints]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_runs(truth: Bools, cells: Ints, slots: Ints) -> int:
     """How many runs `list_runs` gives."""
     count = 0
@@ -27,7 +28,7 @@ def count_runs(truth: Bools, cells: Ints, slots: Ints) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def list_runs(truth: Bools, cells: Ints, slots: Ints, count: int) -> Runs:
     """The longest runs of neighbouring entries of one slot that satisfy a predicate.
 
@@ -52,7 +53,7 @@ def list_runs(truth: Bools, cells: Ints, slots: Ints, count: int) -> Runs:
     return lows, highs, members, owners
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rank_places(begins: Ints, ranks: Ints, size: int) -> Int32s:
     """Where ranks begin in each block: ``places[r, b]`` is the first entry of rank r or more.
 
@@ -69,7 +70,7 @@ def rank_places(begins: Ints, ranks: Ints, size: int) -> Int32s:
     return places
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def list_ranges(
     places: Int32s, combos: Ints, slots: Ints, allowed: Bools, intervals: Ints, room: int
 ) -> Runs:
@@ -100,7 +101,7 @@ def list_ranges(
     return lows[:at].copy(), highs[:at].copy(), members[:at].copy(), owners[:at].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def number_owners(members: Ints, slots: Ints) -> tuple[Ints, Ints]:
     """Number the pairs of predicate and slot of runs in that order; one run of each pair."""
     numbers = np.empty(members.size, np.int64)

@@ -17,6 +17,7 @@ from muntin.aggregates.columns import empty
 from muntin.aggregates.count_column import CountColumn
 from muntin.engine.encoding import compact
 from muntin.engine.entries import Cut, find_entries
+from muntin.engine.entry_kernels import number_runs
 from muntin.engine.failures import count_errors
 from muntin.engine.reading import Reader
 from muntin.engine.selecting import Scope, Selector
@@ -160,6 +161,10 @@ def _cut(slicing: Slicing, classes: Ints, times: _Times, first_position: int) ->
         steps = np.ones(places.size, np.int64) if times.missing is None else ~times.missing
         places = np.cumsum(steps, dtype=np.int64) - 1 + first_position
     starts = slice_starts(places, classes)
+    if times.missing is None:
+        slices, used = number_runs(starts)
+        if slices.size == starts.size:
+            return Cut(slices, used, times.ticks)
     # Numbers are given to distances from the first slice, which are never negative.
     low = int(starts.min()) if starts.size else 0
     distances = starts - low

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.column import PartColumn
-from muntin.engine.families import Asked, Family
+from muntin.engine.families import Family
 from muntin.engine.rollup import RolledUp
 from muntin.engine.store import SliceTable, coarser
 from muntin.engine.window_kernels import count_windows, list_windows, window_order
@@ -73,7 +72,7 @@ class StageB:
         rolled = RolledUp(self._table(family.groups), self.node.selection, members)
         places = {member: place for place, member in enumerate(members)}
         source = family.source(rolled, places)
-        windows = windows_of(source.groups, source.starts, family.asked, source.segments)
+        windows = windows_of(source.groups, source.starts, family, source.segments)
         self.steps += rolled.steps + self._reads(source.starts, windows)
         columns = [key.take(pa.array(windows.groups)) for key in source.keys]
         failed: Ints | None = None
@@ -113,24 +112,14 @@ class StageB:
         return self._tables[groups]
 
 
-def windows_of(
-    groups: Ints, starts: Ints, asked: Sequence[Asked], segments: Sequence[tuple[int, int]]
-) -> WindowTable:
+def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> WindowTable:
     """Every due window and group of each query that holds a row, and the slices it covers."""
-    rows = np.array(
-        [
-            (*segment, w.range, w.period, w.phase, each.due.first, each.due.last)
-            for segment, each in zip(segments, asked, strict=True)
-            for w in (each.final.window,)
-        ],
-        np.int64,
-    ).reshape(-1, 7)
+    rows = np.concatenate((segments, family.windows), axis=1)
     found = count_windows(groups, starts, rows)
-    first = asked[0]
-    if first.final.query.emit_empty and found[0, 0]:
-        return _filled(groups, starts, rows, found, first)
-    for (total, _, _), each in zip(found, asked, strict=True):
-        _check_size(each.final, int(total), MAX_RESULT_ROWS)
+    if family.finals[0].query.emit_empty and found[0, 0]:
+        return _filled(groups, starts, rows, found, family)
+    most = int(np.argmax(found[:, 0]))
+    _check_size(family.finals[most], int(found[most, 0]), MAX_RESULT_ROWS)
     offsets = np.concatenate(([0], np.cumsum(found[:, 0])))
     listed = list_windows(groups, starts, rows, int(offsets[-1]))
     if not groups.size or groups.max() == 0:
@@ -147,12 +136,12 @@ def _order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
     return np.lexsort((windows, queries))
 
 
-def _filled(groups: Ints, starts: Ints, rows: Ints, found: Ints, asked: Asked) -> WindowTable:
+def _filled(groups: Ints, starts: Ints, rows: Ints, found: Ints, family: Family) -> WindowTable:
     """The windows of one ungrouped query from the first to the last, those without rows too."""
     total, lowest, highest = (int(number) for number in found[0])
-    if asked.due.gap is not None:
-        lowest = min(lowest, asked.due.gap)
-    _check_size(asked.final, highest - lowest + 1, MAX_FILLED_ROWS)
+    if family.gap is not None:
+        lowest = min(lowest, family.gap)
+    _check_size(family.finals[0], highest - lowest + 1, MAX_FILLED_ROWS)
     windows, _, lows, highs = list_windows(groups, starts, rows, total)
     every = np.arange(lowest, highest + 1)
     # A window in a gap covers no slice: its run is empty, at the next slice that follows.

@@ -1,46 +1,52 @@
-"""Compiled loops that find the windows of queries among the slices that hold rows."""
+"""Compiled loops that find the windows of queries among the slices that hold rows.
+
+``groups`` and ``starts`` list the slices. A row of ``asked`` is one query: the slices [low, high)
+that are its own, sorted by group, then start; the range, slide and phase of its windows; and the
+numbers of the first and the last window that is due. Window ``k`` covers
+``[phase + k * slide - range, phase + k * slide)``.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
+Listed = tuple[Ints, Ints, Ints, Ints]
+
+# Going from window to window is cheaper than from slice to slice unless windows outnumber
+# slices by far; looking slices up by halves is where slices outnumber windows.
+_SPARSE = 4
+_DENSE = 16
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_windows(groups: Ints, starts: Ints, asked: Ints) -> Ints:
-    """How many pairs of window and group hold a slice; with the lowest and highest window.
-
-    ``groups`` and ``starts`` list the slices that hold rows. A row of ``asked`` is one query: the
-    slices [low, high) that are its own, sorted by group, then start; the range, slide and phase
-    of its windows; and the numbers of the first and the last window that is due. Window ``k``
-    covers ``[phase + k * slide - range, phase + k * slide)``.
-    """
+    """How many pairs of window and group hold a slice, and the lowest and highest window."""
     found = np.empty((asked.shape[0], 3), np.int64)
+    none = np.empty(0, np.int64)
     for query in range(asked.shape[0]):
-        low, high, range_, slide, phase, least, most = asked[query]
-        total = np.int64(0)
-        lowest, highest = np.int64(2**62), np.int64(-(2**62))
-        following = least
-        for i in range(low, high):
-            if i > low and groups[i] != groups[i - 1]:
-                following = least
-            first = max((starts[i] - phase) // slide + 1, following)
-            last = min((starts[i] + range_ - phase) // slide, most)
-            if last >= first:
-                total += last - first + 1
-                following = last + 1
-                lowest, highest = min(lowest, first), max(highest, last)
+        low, high = asked[query, 0], asked[query, 1]
+        total, lowest, highest = 0, 2**62, -(2**62)
+        begin = low
+        while begin < high:
+            end = begin + 1
+            if groups[high - 1] == groups[begin]:
+                end = high
+            while end < high and groups[end] == groups[begin]:
+                end += 1
+            count, first, last = _walk(starts, begin, end, asked[query], 0, none, none, none)
+            total += count
+            lowest, highest = min(lowest, first), max(highest, last)
+            begin = end
         found[query, 0], found[query, 1], found[query, 2] = total, lowest, highest
     return found
 
 
-@njit(cache=True, nogil=True)
-def list_windows(
-    groups: Ints, starts: Ints, asked: Ints, total: int
-) -> tuple[Ints, Ints, Ints, Ints]:
+@compiled
+def list_windows(groups: Ints, starts: Ints, asked: Ints, total: int) -> Listed:
     """The ``total`` pairs of window and group that `count_windows` counts, query by query.
 
     Returns the window numbers, the groups, and for each the first slice it covers and one past
@@ -50,30 +56,62 @@ def list_windows(
     lows, highs = np.empty(total, np.int64), np.empty(total, np.int64)
     at = 0
     for query in range(asked.shape[0]):
-        begin, end, range_, slide, phase, least, most = asked[query]
-        low = high = begin
-        following = least
-        for i in range(begin, end):
-            if i > begin and groups[i] != groups[i - 1]:
-                following = least
-                low = high = i
-            first = max((starts[i] - phase) // slide + 1, following)
-            last = min((starts[i] + range_ - phase) // slide, most)
-            for k in range(first, last + 1):
-                bound = phase + k * slide
-                while starts[low] < bound - range_:
-                    low += 1
-                while high < end and groups[high] == groups[i] and starts[high] < bound:
-                    high += 1
-                windows[at], owners[at] = k, groups[i]
-                lows[at], highs[at] = low, high
-                at += 1
-            if last >= first:
-                following = last + 1
+        begin, high = asked[query, 0], asked[query, 1]
+        while begin < high:
+            end = begin + 1
+            if groups[high - 1] == groups[begin]:
+                end = high
+            while end < high and groups[end] == groups[begin]:
+                end += 1
+            count, _, _ = _walk(starts, begin, end, asked[query], at, windows, lows, highs)
+            owners[at : at + count] = groups[begin]
+            at += count
+            begin = end
     return windows, owners, lows, highs
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def _walk(
+    starts: Ints, begin: int, end: int, asked: Ints, at: int, windows: Ints, lows: Ints, highs: Ints
+) -> tuple[int, int, int]:
+    """The windows over the slices of one group: how many, the lowest and the highest.
+
+    They are written from ``at`` on if there is room at all.
+    """
+    range_, slide, phase, least, most = asked[2], asked[3], asked[4], asked[5], asked[6]
+    lowest = max((starts[begin] - phase) // slide + 1, least)
+    highest = min((starts[end - 1] + range_ - phase) // slide, most)
+    count = 0
+    first, last = 2**62, -(2**62)
+    low = high = begin
+    following = lowest
+    k = lowest
+    sparse = highest - lowest > _SPARSE * (end - begin) + _DENSE
+    halving = end - begin > _DENSE * (highest - lowest + 1)
+    while k <= highest:
+        bound = phase + k * slide
+        if halving:
+            low = begin + np.searchsorted(starts[begin:end], bound - range_)
+            high = begin + np.searchsorted(starts[begin:end], bound)
+        else:
+            while low < end and starts[low] < bound - range_:
+                low += 1
+            while high < end and starts[high] < bound:
+                high += 1
+        if high > low:
+            if windows.size:
+                windows[at], lows[at], highs[at] = k, low, high
+                at += 1
+            count += 1
+            first, last = min(first, k), max(last, k)
+        elif sparse and low < end:
+            # Nothing until the next slice: on to the first window that covers it.
+            following = (starts[low] - phase) // slide + 1
+        k = max(k + 1, following)
+    return count, first, last
+
+
+@compiled
 def window_order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
     """What sorts the windows of each query by number, equal ones as they stand.
 

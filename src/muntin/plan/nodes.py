@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates import Part, ResolvedAggregate
@@ -166,13 +169,44 @@ class SharedPlan:
                 read |= bound.columns
         return [name for name in self.source.names if name in read]
 
+    @cached_property
+    def families(self) -> tuple[int, ...]:
+        """A number for each final, the same for those that are answered together.
+
+        Queries of a family read the same accumulators of one set of partials and show them
+        alike; they differ in window and predicate. One that fills gaps stands alone.
+        """
+        numbers: dict[tuple[object, ...], int] = {}
+        return tuple(numbers.setdefault(_pattern(each), len(numbers)) for each in self.finals)
+
+    @cached_property
+    def windows(self) -> npt.NDArray[np.int64]:
+        """The range, slide and phase of every final's window, a row each."""
+        listed = [(w.range, w.period, w.phase) for w in (each.window for each in self.finals)]
+        return np.array(listed, np.int64).reshape(-1, 3)
+
     @property
     def ordered(self) -> bool:
         """Whether rows must come in time order: to count them, or to concatenate them."""
         by_rows = any(slicing.measure == "rows" for slicing in self.slicings)
         return by_rows or any(not final.commutative for final in self.finals)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
     def __repr__(self) -> str:
         from muntin.plan.text import render_text  # noqa: PLC0415 - the printer imports this module
 
         return render_text(self)
+
+
+def _pattern(final: Final) -> tuple[object, ...]:
+    """What queries of a family have in common."""
+    alone = final.name if final.query.emit_empty else None
+    lowerings = tuple(
+        (each.name, each.aggregate, each.accumulators, each.member == final.member)
+        for each in final.lowerings
+    )
+    shown = tuple(output.value for output in final.outputs)
+    columns = (tuple(final.schema.names), tuple(final.schema.types))
+    return final.partials, alone, lowerings, shown, final.having, final.groups, columns

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
+from muntin.compiled import compiled
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

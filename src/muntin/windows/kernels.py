@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from muntin.compiled import compiled
 
 Int64s = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@compiled
 def walk_slices(times: Int64s, classes: Int64s, starts: Int64s) -> bool:
     """Writes the start of each time's slice; False as soon as times turn out to descend.
 
@@ -37,7 +38,7 @@ def walk_slices(times: Int64s, classes: Int64s, starts: Int64s) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def search_slices(times: Int64s, edges: Int64s, starts: Int64s) -> None:
     """Writes the largest of the sorted edges at each time or before; none lies before the first.
 
@@ -53,7 +54,7 @@ def search_slices(times: Int64s, edges: Int64s, starts: Int64s) -> None:
         starts[i] = start
 
 
-@njit(cache=True)
+@compiled
 def _seek(t: int, classes: Int64s, nexts: Int64s) -> int:
     """Sets the next edge after t of each class; returns the last edge at t or before."""
     nearest = classes[0, 0]
@@ -66,7 +67,7 @@ def _seek(t: int, classes: Int64s, nexts: Int64s) -> int:
     return start
 
 
-@njit(cache=True)
+@compiled
 def _cross(t: int, start: int, nexts: Int64s, periods: Int64s) -> int:
     """Moves every class past t; returns the last edge at t or before."""
     while nexts[0] <= t:
@@ -79,7 +80,7 @@ def _cross(t: int, start: int, nexts: Int64s, periods: Int64s) -> int:
     return start
 
 
-@njit(cache=True)
+@compiled
 def _sift_down(nexts: Int64s, periods: Int64s, i: int) -> None:
     edge, period, size = nexts[i], periods[i], nexts.shape[0]
     child = 2 * i + 1
