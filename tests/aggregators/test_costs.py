@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.aggregates import resolve
-from muntin.aggregators import create, info, names
+from muntin.aggregators import create, info, names, rings
 from muntin.aggregators.operators import Least, Sum
 from muntin.aggregators.registry import state_class
 
@@ -65,7 +65,7 @@ def counted(name, ranges, steps, values=RANDOM):
     falling = np.array(sorted(ranges, reverse=True))
     window = int(falling[0])
     state = state_class(name).create(op, window, len(ranges), True)
-    state = state_class(name).grown(op, state, window) if isinstance(op, Least) else state
+    state = rings.grown(op, state, window) if isinstance(op, Least) else state
     answers = op.empty(4 * window * len(ranges))
     warm = values[: 3 * window]
     slide_compiled(op, state, falling, warm, answers, 0)

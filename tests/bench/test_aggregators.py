@@ -11,7 +11,7 @@ from rich.console import Console
 
 from muntin.aggregators.aggregator import Aggregator
 from muntin.bench import aggregators, aggregators_bank, aggregators_promises
-from muntin.bench.aggregators_latency import latencies
+from muntin.bench.aggregators_latency import latencies, timed_steps
 from muntin.bench.aggregators_rates import Rate, rates
 from muntin.bench.aggregators_work import Workload, check_answers, full, workloads
 from muntin.bench.report import Check, Plot, Report, Section
@@ -63,6 +63,18 @@ def test_single_steps_are_timed(works: dict[str, Workload], name: str) -> None:
         assert list(latency.nanoseconds) == sorted(latency.nanoseconds)
 
 
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_what_is_timed_slides_in_the_values_of_the_stream(
+    works: dict[str, Workload], name: str
+) -> None:
+    for technique in works[name].techniques:
+        stepped, run = full(works[name], technique, 8), full(works[name], technique, 8)
+        assert len(timed_steps(stepped, works[name], 100, 8)) == 8
+        run.run(works[name].take(100, 8))
+        values = works[name].take(200, 7)
+        assert stepped.run(values).tolist() == run.run(values).tolist()
+
+
 def test_a_bank_is_checked_and_timed() -> None:
     section, checks = aggregators_bank.bank_costs(groups=40, steps=2)
     assert [row[0] for row in section.rows] == ["sum of BIGINT", "sum of DOUBLE", "max of DOUBLE"]
@@ -80,6 +92,14 @@ def test_tables_have_a_row_a_technique() -> None:
     assert speed.columns == ("window", "2^0", "2^2")
     assert operations.rows == (("panes", "0", "3"),)
     assert steps.rows == (("panes", "10", "10"),)
+
+
+def test_tables_of_many_windows_are_cut_to_fit_a_terminal() -> None:
+    found = [Rate("panes", 1 << power, 10, 0.5, 1.0, 8.0) for power in range(0, 23, 2)]
+    first, second, *_ = aggregators.rate_tables("sum", found)
+    assert first.title == second.title == "sum, million steps a second"
+    assert (first.columns[1], second.columns[1]) == ("2^0", "2^12")
+    assert len(first.columns) == len(second.columns) == 7
 
 
 def test_a_report_is_shown_and_saved_with_its_plots(tmp_path: Path) -> None:

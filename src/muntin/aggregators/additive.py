@@ -11,20 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates.counting import Count, CountIf
-from muntin.aggregates.exact import DOUBLE_GRID, Exact
-from muntin.aggregates.moments import Moments
-from muntin.aggregates.sums import Total
+from muntin.aggregators import additive_partials as partials
 from muntin.aggregators import limb_kernels as kernels
 from muntin.aggregators import lowering
+from muntin.aggregators.additive_partials import MARKS
 from muntin.aggregators.contract import Ints
 from muntin.aggregators.encoding import Bools, Encoding, Values
 from muntin.aggregators.limbs import Limbs
 from muntin.aggregators.operators import Store, Sum, Sums
-from muntin.aggregators.spans import Span, span_of_units, span_of_values
+from muntin.aggregators.spans import Span, span_of_values
 
 # So many lanes are compiled for.
 _LANES = (1, 2, 3, 4, 8, 16)
-_MARKS = 4
 # Powers of two up to here, and their inverses, are normal doubles.
 _FAR = 1000
 
@@ -52,7 +50,7 @@ class Additive(Encoding):
     @property
     def lanes(self) -> int:
         """Lanes in all, without padding; a count is one lane."""
-        return self.limbs + (_MARKS if self.marked else 0) or 1
+        return self.limbs + (MARKS if self.marked else 0) or 1
 
     @cached_property
     def op(self) -> Any:
@@ -162,7 +160,7 @@ class Additive(Encoding):
         if self.sum is None:
             out[:] = lanes[:, 0]
             return None
-        marks = lanes[:, self.limbs : self.limbs + _MARKS] if self.marked else None
+        marks = lanes[:, self.limbs : self.limbs + MARKS] if self.marked else None
         total, squares = (lanes, 0, self.sum), (lanes, self.sum.count, self.squares)
         return lowering.lower(self.aggregate, total, squares, rows, marks, out)
 
@@ -178,7 +176,7 @@ class Additive(Encoding):
                 out[:, below : below + own.count] = lanes[:, source : source + own.count]
                 source, target = source + own.count, target + other.count
         if wider.marked and self.marked:
-            out[:, target : target + _MARKS] = lanes[:, source : source + _MARKS]
+            out[:, target : target + MARKS] = lanes[:, source : source + MARKS]
         elif wider.marked and rows is not None:
             out[:, target] = rows
         return wider.shaped(out)
@@ -189,59 +187,25 @@ class Additive(Encoding):
         counts = [None] * len(lanes) if rows is None else rows.tolist()
         out = np.empty(len(lanes), np.object_)
         for i, row in enumerate(lanes):
-            out[i] = self._partial(row, counts[i])
+            out[i] = partials.from_lanes(self, row, counts[i])
         return out
 
-    def _partial(self, row: list[int], rows: int | None) -> Any:
-        if self.sum is None:
-            return row[0]
-        grid = DOUBLE_GRID if self.double else 0
-        marks = row[self.limbs : self.limbs + _MARKS] if self.marked else [rows or 0, 0, 0, 0]
-        count, nans, ups, downs = marks
-        at = self.sum.count
-        total = Exact(self.sum.joined(row[:at], grid), nans, ups, downs)
-        if self.squares is None:
-            return Total(count, total)
-        units = self.squares.joined(row[at : self.limbs], 2 * grid)
-        return Moments(count, total, Exact(units, nans, ups + downs, 0))
-
-    def of_partials(self, partials: Iterable[Any]) -> Additive | None:
+    def of_partials(self, held: Iterable[Any]) -> Additive | None:
         """A marked encoding that covers these Python partials too; None if there is none."""
         wider: Additive | None = self
-        for partial in partials:
+        for partial in held:
             if wider is None or self.sum is None:
                 return wider
-            wider = wider.covering_partial(partial)
+            wider = wider.spanning(partials.span_of(self, partial), marked=True)
         return wider
 
-    def covering_partial(self, partial: Any) -> Additive | None:
-        """Marks, and limbs as the partial needs."""
-        grid = DOUBLE_GRID if self.double else 0
-        span = span_of_units(partial.total.units, grid)
-        if self.squares is not None:
-            squares = span_of_units(partial.squares.units, 2 * grid)
-            if span is None or squares is None:
-                span = span or (squares and (squares[0] // 2, -(-squares[1] // 2)))
-            else:
-                span = min(span[0], squares[0] // 2), max(span[1], -(-squares[1] // 2))
-        return self.spanning(span, marked=True)
-
-    def encoded(self, partials: Store) -> Store:
+    def encoded(self, held: Store) -> Store:
         """Python partials as rows of lanes."""
-        out: Ints = np.zeros((len(partials), self.width), np.int64)
-        for i, partial in enumerate(partials):
-            row = self._row(partial)
+        out: Ints = np.zeros((len(held), self.width), np.int64)
+        for i, partial in enumerate(held):
+            row = partials.to_lanes(self, partial)
             out[i, : len(row)] = row
         return self.shaped(out)
-
-    def _row(self, partial: Any) -> list[int]:
-        if self.sum is None:
-            return [partial]
-        grid = DOUBLE_GRID if self.double else 0
-        row = self.sum.split(partial.total.units, grid)
-        if self.squares is not None:
-            row += self.squares.split(partial.squares.units, 2 * grid)
-        return [*row, partial.rows, *partial.total[1:]]
 
 
 def _widened(limbs: Limbs, span: Span, spare: bool) -> Limbs:

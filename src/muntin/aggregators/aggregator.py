@@ -13,7 +13,7 @@ from muntin.aggregators.card import Card
 from muntin.aggregators.contract import OPERATIONS, SIZE, STEPS, evict, insert, query
 from muntin.aggregators.positions import Positions
 from muntin.aggregators.sliding import Sliding, objects_of
-from muntin.errors import AggregateError
+from muntin.errors import AggregateError, DataError
 
 
 class Aggregator:
@@ -79,6 +79,7 @@ class Aggregator:
         Without a position, lets go of what no range needs and returns one answer per range. With
         one, `evict` and `query` do that.
         """
+        self._check_partial(partial)
         if position is None:
             self._require_slid()
             answers = self.window.slide_objects(objects_of([partial]))
@@ -132,6 +133,15 @@ class Aggregator:
     def restore(self, snapshot: pa.RecordBatch) -> None:
         """Go on from a snapshot of an aggregator built alike."""
         snapshots.restore(self, snapshot)
+
+    def _check_partial(self, partial: Any) -> None:
+        """A value that was not lifted would be found out halfway, by a combine."""
+        kind = type(self.aggregate.identity)
+        if hasattr(kind, "_fields") and not isinstance(partial, kind):
+            raise DataError(
+                f"{partial!r} is no partial of {self.aggregate.name}",
+                hint="lift values first, aggregate.lift(value), or give them to run",
+            )
 
     def _positions(self) -> Positions:
         if self.positions is None:

@@ -16,6 +16,8 @@ from muntin.aggregates.column import PartColumn
 from muntin.aggregators.bank_answers import Answers
 from muntin.aggregators.bank_slots import Slots
 from muntin.aggregators.card import Card
+from muntin.aggregators.inputs import arrow_values, sized, whole_number
+from muntin.aggregators.snapshots import lengths_of, metadata_of, require_whole
 from muntin.errors import DataError
 
 Ints = npt.NDArray[np.int64]
@@ -47,6 +49,7 @@ class Bank(ABC):
         self.falling: Ints = self.distinct[self.places]
         self.capacity = max(ranges)
         self._order = [distinct.index(size) for size in ranges]
+        groups = group_count(groups)
         self._slots = Slots(groups)
         self._reset(groups)
 
@@ -71,7 +74,7 @@ class Bank(ABC):
 
     def add(self, count: int = 1) -> Ints:
         """Let groups join, with windows that hold nothing; returns their numbers."""
-        slots = self._slots.add(count)
+        slots = self._slots.add(group_count(count))
         self._resize(len(self._slots.marks))
         return slots
 
@@ -117,20 +120,24 @@ class Bank(ABC):
     def snapshot(self) -> pa.RecordBatch:
         """The whole state as one row, a list for each array."""
         arrays = {"held": self._slots.marks, **self._arrays()}
-        metadata = {
-            "bank": json.dumps([*self._identity(), self.operations, self._layout()]),
-        }
-        lists = {name: _as_list(array) for name, array in arrays.items()}
-        return pa.RecordBatch.from_pydict(lists).replace_schema_metadata(metadata)
+        batch = pa.RecordBatch.from_pydict(
+            {name: _as_list(array) for name, array in arrays.items()}
+        )
+        bank = json.dumps([*self._identity(), self.operations, self._layout()])
+        return batch.replace_schema_metadata({"bank": bank, "lengths": lengths_of(batch)})
 
     def restore(self, batch: pa.RecordBatch) -> None:
         """Continue from a snapshot of a bank of the same technique, aggregate and ranges."""
-        *identity, operations, layout = json.loads((batch.schema.metadata or {})[b"bank"])
+        said = metadata_of(batch)
+        if "bank" not in said:
+            raise DataError("no snapshot of a bank", hint="restore what `snapshot` returned")
+        *identity, operations, layout = json.loads(said["bank"])
         if identity != self._identity():
             raise DataError(
                 f"a snapshot of {identity[0]} for {identity[1]}, ranges {identity[2]}",
                 hint=f"restore it into a bank made alike, not into {self!r}",
             )
+        require_whole(batch, said)
         arrays = {
             name: batch.column(name).flatten().to_numpy().copy() for name in batch.schema.names
         }
@@ -149,13 +156,10 @@ class Bank(ABC):
         return slots, False
 
     def _as_arrow(self, values: Any) -> pa.Array:
-        kind = self.aggregate.types[0] if self.aggregate.types else None
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
-        if not isinstance(values, pa.Array):
-            # A NaN is a value; only None is NULL.
-            return pa.array(values, kind, from_pandas=False)
-        return values if kind is None or values.type == kind else values.cast(kind)
+        if self.aggregate.types:
+            return arrow_values(values, self.aggregate.types[0])
+        # Rows are only counted.
+        return pa.nulls(len(sized(values)))
 
     def _check_length(self, given: int, wanted: int) -> None:
         if given != wanted:
@@ -197,9 +201,19 @@ class Bank(ABC):
 
 
 def _as_slots(groups: Iterable[int]) -> Ints:
-    if not isinstance(groups, np.ndarray):
-        groups = np.fromiter(groups, np.int64)
-    return np.ascontiguousarray(groups, np.int64)
+    items = sized(groups)
+    given = np.asarray(items if hasattr(items, "__array__") else [*items])
+    if given.dtype.kind not in "iu" and len(given):
+        raise DataError(f"groups {given[:3].tolist()}", hint="groups are whole numbers from 0 on")
+    return np.ascontiguousarray(given, np.int64)
+
+
+def group_count(count: Any) -> int:
+    """A number of groups, from 0 on."""
+    groups = whole_number(count, "number of groups")
+    if groups < 0:
+        raise DataError(f"{groups} groups", hint="there are 0 groups or more")
+    return groups
 
 
 def _as_list(array: npt.NDArray[Any]) -> pa.Array:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregators.bank_intrinsics import prefetch
 from muntin.aggregators.bank_rounding import round_pair
+from muntin.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]

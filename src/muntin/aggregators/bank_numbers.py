@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregates.exact_kernels import LOW32, ORIGIN, Ints
+from muntin.compiled import compiled
 
 Words = npt.NDArray[np.uint64]
 

@@ -43,11 +43,14 @@ def bank(name: str, aggregate: ResolvedAggregate, ranges: Iterable[int], groups:
     muntin.errors.AggregateError: max(string) has no bank of daba
     Hint: banks take sums, counts and what is read off them (of doubles: slickdeque_inv), and ...
     """
-    sizes = tuple(ranges)
+    # An aggregator of one group refuses what the technique cannot do.
+    sizes = create(name, aggregate, ranges).ranges
     if not sizes:
         raise WindowError("a bank without ranges", hint="say how many partials each window spans")
-    # An aggregator of one group refuses what the technique cannot do.
-    create(name, aggregate, sizes)
+    if not isinstance(aggregate, ResolvedAggregate):
+        raise AggregateError(
+            f"a bank of {aggregate!r}", hint="banks take what muntin.aggregates.resolve gives"
+        )
     return _class_for(name, aggregate)(info(name), aggregate, sizes, groups)
 
 
@@ -58,7 +61,7 @@ def _class_for(name: str, aggregate: ResolvedAggregate) -> type[Bank]:
     from muntin.aggregators.bank_sums import SumBank  # noqa: PLC0415
     from muntin.aggregators.bank_techniques import TechniqueBank  # noqa: PLC0415
 
-    kinds = {part.kind for part in getattr(aggregate, "parts", ())}
+    kinds = {part.kind for part in aggregate.parts}
     if kinds and kinds <= _SUMS:
         if name in _INVERTING:
             return SumBank
@@ -66,7 +69,7 @@ def _class_for(name: str, aggregate: ResolvedAggregate) -> type[Bank]:
             return TechniqueBank
     if len(kinds) == 1 and kinds <= _EXTREMES and not coder(aggregate.types[0]).moves:
         return ExtremeBank if name == "slickdeque_noninv" else TechniqueBank
-    types = ", ".join(map(str, getattr(aggregate, "types", ())))
+    types = ", ".join(map(str, aggregate.types))
     raise AggregateError(
         f"{aggregate.name}({types}) has no bank of {name}",
         hint="banks take sums, counts and what is read off them (of doubles: slickdeque_inv), and "

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregators.bank_intrinsics import leading_zeros
+from muntin.compiled import compiled
 
 Words = npt.NDArray[np.uint64]
 Doubles = npt.NDArray[np.float64]

@@ -12,6 +12,7 @@ from numba.extending import overload, register_jitable
 from muntin.aggregators.contract import Ints
 from muntin.aggregators.kernels import slide_compiled
 from muntin.aggregators.operators import Store
+from muntin.compiled import cached
 
 
 def state_of(states: Any, group: int) -> Any:
@@ -49,7 +50,7 @@ def _compiled_advance() -> Any:
             place = answers[i * columns : (i + 1) * columns]
             slide_compiled(op, state, ranges, partials[i : i + 1], place, 0)
 
-    return numba.njit(cache=True, nogil=True)(advance)
+    return cached(numba.njit(cache=True, nogil=True)(advance))
 
 
 advance_states = _compiled_advance()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
+from muntin.compiled import compiled
 from muntin.errors import DataError
 
 Ints = npt.NDArray[np.int64]

@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import (
-    FIRST,
-    OPERATIONS,
-    SIZE,
-    Ints,
-    at_front,
-    end_of,
-    new_head,
-    slide_by_one,
-    wrapped,
-)
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, Ints
 from muntin.aggregators.operators import Store, combine, load, save
+from muntin.aggregators.rings import at_front, drop_oldest, end_of, new_head, wrapped
 from muntin.aggregators.trees import joined, renew
 
 CARD = Card(
@@ -84,9 +75,7 @@ class BInt(NamedTuple):
     @staticmethod
     def evict(op: Any, state: BInt) -> None:
         """Step over the oldest."""
-        head = state.head
-        head[FIRST] = wrapped(head[FIRST] + 1, len(state.intervals) // 2)
-        head[SIZE] -= 1
+        drop_oldest(state.head, len(state.intervals) // 2)
 
     @staticmethod
     def query(op: Any, state: BInt, size: int) -> Any:
@@ -115,10 +104,3 @@ class BInt(NamedTuple):
             width >>= 1
         head[OPERATIONS] += lefts + rights - 1
         return joined(op, left, lefts, right, rights)
-
-    @staticmethod
-    def slide(
-        op: Any, state: BInt, ranges: Ints, partials: Store, answers: Store, first: int
-    ) -> int:
-        """Evict, insert, query."""
-        return slide_by_one(op, state, ranges, partials, answers, first)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregates.exact_kernels import Ints
+from muntin.compiled import compiled
 
 _SIZE = (1 << 63) - 1
 _NAN = 0x7FF8 << 48

@@ -5,13 +5,17 @@ A state class has these static functions, written so that numba can compile them
 - `insert(op, state, partial)` takes in the next partial; there is room for it;
 - `evict(op, state)` lets go of the oldest partial;
 - `query(op, state, size)` combines the newest `size` partials, at least one;
+
+and one that runs in Python only: `create(op, capacity, columns, full)` makes room for `capacity`
+partials and `columns` ranges, and holds as many identities if it is to be `full`.
+
+It may have three more, for which there are defaults:
+
 - `slide(op, state, ranges, partials, answers, first)` inserts the partials from `first` on, one by
   one, each time writing one answer per range; returns how many partials are in, fewer than all if
-  the state has to grow first;
-
-and three that run in Python only: `create(op, capacity, columns, full)` makes room for `capacity`
-partials and `columns` ranges, and holds as many identities if it is to be `full`; `room(state)`
-says how many fit; `grown(op, state, capacity)` moves to arrays with more room.
+  the state has to grow first. Compiled too; by default it evicts, inserts, queries;
+- `room(state)` says how many partials fit, and `grown(op, state, capacity)` moves to arrays with
+  more room, both in Python only; by default partials are in a ring (see `rings`).
 
 The fields that hold partials are of type `Store`. `state.head` holds counters and indices, of
 which the first four mean the same everywhere.
@@ -58,7 +62,8 @@ def query(op: Any, state: Any, size: int) -> Any:
 
 def slide(op: Any, state: Any, ranges: Ints, partials: Store, answers: Store, first: int) -> int:
     """Insert partials one by one and answer every range after each."""
-    return int(state.slide(op, state, ranges, partials, answers, first))
+    own = getattr(state, "slide", slide_by_one)
+    return int(own(op, state, ranges, partials, answers, first))
 
 
 @shared
@@ -78,41 +83,8 @@ def slide_by_one(
     return len(partials)
 
 
-@shared
-def wrapped(index: int, capacity: int) -> int:
-    """An index at most one round past the end, brought back into the ring."""
-    return index - capacity if index >= capacity else index
-
-
-@shared
-def end_of(head: Ints, capacity: int) -> int:
-    """Where the next partial goes."""
-    return wrapped(head[FIRST] + head[SIZE], capacity)
-
-
 @cache
 def store_fields(technique: Any) -> tuple[str, ...]:
     """The fields of a state that hold partials."""
     hints = get_type_hints(technique)
     return tuple(name for name in technique._fields if hints[name] == Store)
-
-
-def new_head(size: int, slots: int = 4) -> Ints:
-    """Counters at zero and `size` partials held."""
-    head = np.zeros(slots, np.int64)
-    head[SIZE] = size
-    return head
-
-
-def unrolled(op: Any, ring: Store, first: int, size: int, capacity: int) -> Store:
-    """A larger ring with the `size` items from `first` on at its start."""
-    store: Store = op.empty(capacity)
-    store[:size] = ring[(first + np.arange(size)) % len(ring)]
-    return store
-
-
-def at_front(head: Ints) -> Ints:
-    """A copy of the head for a ring whose oldest item is at index 0."""
-    head = head.copy()
-    head[FIRST] = 0
-    return head

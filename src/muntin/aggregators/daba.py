@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import (
-    FIRST,
-    OPERATIONS,
-    SIZE,
-    Ints,
-    at_front,
-    end_of,
-    new_head,
-    shared,
-    slide_by_one,
-    unrolled,
-    wrapped,
-)
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, Ints, shared
 from muntin.aggregators.operators import Store, combine, load, save
+from muntin.aggregators.regions import (
+    SHRINK,
+    SLOTS,
+    START,
+    A,
+    B,
+    L,
+    R,
+    end_number,
+    move_borders,
+    place,
+)
+from muntin.aggregators.rings import before, drop_oldest, end_of, new_head
 
 CARD = Card(
     name="daba",
@@ -31,9 +32,6 @@ CARD = Card(
     paper="Low-Latency Sliding-Window Aggregation in Worst-Case Constant Time, DEBS 2017",
 )
 
-# Where the regions begin, and the oldest partial, counted from the first partial ever.
-L, R, A, B, START = range(4, 9)
-
 
 class DABA(NamedTuple):
     """Partials in a ring of five regions, and beside each what it combines within its region.
@@ -45,9 +43,6 @@ class DABA(NamedTuple):
     | [R, A)   | R to i, inclusive                   |
     | [A, B)   | i to B                              |
     | [B, end) | B to i, inclusive: the back stack   |
-
-    L chases R while A falls back towards it, one step at every insert and evict: when the front
-    stack is used up, the next one is ready.
     """
 
     partials: Store
@@ -57,20 +52,7 @@ class DABA(NamedTuple):
     @staticmethod
     def create(op: Any, capacity: int, columns: int, full: bool) -> DABA:
         """Empty regions."""
-        return DABA(op.empty(capacity), op.empty(capacity), new_head(0, 9))
-
-    @staticmethod
-    def room(state: DABA) -> int:
-        """How many partials fit."""
-        return len(state.partials)
-
-    @staticmethod
-    def grown(op: Any, state: DABA, capacity: int) -> DABA:
-        """The same regions in a larger ring."""
-        first, size = state.head[FIRST], state.head[SIZE]
-        partials = unrolled(op, state.partials, first, size, capacity)
-        combined = unrolled(op, state.combined, first, size, capacity)
-        return DABA(partials, combined, at_front(state.head))
+        return DABA(op.empty(capacity), op.empty(capacity), new_head(0, SLOTS))
 
     @staticmethod
     def insert(op: Any, state: DABA, partial: Any) -> None:
@@ -78,9 +60,9 @@ class DABA(NamedTuple):
         head = state.head
         at = end_of(head, len(state.partials))
         save(op, state.partials, at, partial)
-        if head[START] + head[SIZE] > head[B]:
-            before = load(op, state.combined, place(state, head[START] + head[SIZE] - 1))
-            partial = combine(op, before, partial)
+        if end_number(head) > head[B]:
+            below = load(op, state.combined, before(at, len(state.partials)))
+            partial = combine(op, below, partial)
             head[OPERATIONS] += 1
         save(op, state.combined, at, partial)
         head[SIZE] += 1
@@ -89,10 +71,8 @@ class DABA(NamedTuple):
     @staticmethod
     def evict(op: Any, state: DABA) -> None:
         """Step over the oldest, then one step of repair."""
-        head = state.head
-        head[FIRST] = wrapped(head[FIRST] + 1, len(state.partials))
-        head[SIZE] -= 1
-        head[START] += 1
+        drop_oldest(state.head, len(state.partials))
+        state.head[START] += 1
         repair(op, state)
 
     @staticmethod
@@ -100,46 +80,18 @@ class DABA(NamedTuple):
         """The first of the front and the last of the back."""
         head = state.head
         front = load(op, state.combined, head[FIRST])
-        if head[B] == head[START] + head[SIZE]:
+        end = end_number(head)
+        if head[B] == end:
             return front
         head[OPERATIONS] += 1
-        return combine(
-            op, front, load(op, state.combined, place(state, head[START] + head[SIZE] - 1))
-        )
-
-    @staticmethod
-    def slide(
-        op: Any, state: DABA, ranges: Ints, partials: Store, answers: Store, first: int
-    ) -> int:
-        """Evict, insert, query."""
-        return slide_by_one(op, state, ranges, partials, answers, first)
-
-
-@shared
-def place(state: DABA, number: int) -> int:
-    """The ring index of a partial by its number."""
-    head = state.head
-    return wrapped(head[FIRST] + (number - head[START]), len(state.partials))
+        return combine(op, front, load(op, state.combined, place(state, end - 1)))
 
 
 @shared
 def repair(op: Any, state: DABA) -> None:
     """One step towards the next front stack."""
-    head = state.head
-    end = head[START] + head[SIZE]
-    if head[B] == head[START]:
-        # The front is used up and at most one partial is left behind it: that is the front.
-        head[L] = head[R] = head[A] = head[B] = end
-        return
-    if head[L] == head[B]:
-        head[L] = head[START]
-        head[A] = head[B] = end
-    if head[L] == head[R]:
-        head[L] += 1
-        head[R] += 1
-        head[A] += 1
-        return
-    shrink(op, state)
+    if move_borders(state.head) & SHRINK:
+        shrink(op, state)
 
 
 @shared

@@ -18,6 +18,7 @@ from muntin.aggregates.moments import StddevPop, StddevSamp, VarPop, VarSamp
 from muntin.aggregates.sums import Avg, Sum
 from muntin.aggregators.additive import Additive
 from muntin.aggregators.encoding import Values
+from muntin.aggregators.inputs import arrow_values
 from muntin.aggregators.limbs import Limbs, limb_width
 from muntin.aggregators.ordered import Ordered
 
@@ -54,18 +55,17 @@ def _is_short(kind: pa.DataType) -> bool:
 def values_of(aggregate: Any, items: Any) -> Values:
     """Values as 64-bit integers or as the bits of doubles.
 
-    A numpy array has no NULL; an Arrow array or a list may.
+    A plain numpy array has no NULL; an Arrow array or a list may.
     """
     if not aggregate.types:
         return Values(np.zeros(len(items), np.int64), False, None)
     (kind,) = aggregate.types
     double = pa.types.is_floating(kind)
-    if isinstance(items, np.ndarray) and items.dtype == np.dtype(kind.to_pandas_dtype()):
+    if type(items) is np.ndarray and items.dtype == np.dtype(kind.to_pandas_dtype()):
         if double:
             return Values(np.ascontiguousarray(items, np.float64).view(np.int64), True, None)
         return Values(np.ascontiguousarray(items, np.int64), False, None)
-    array = items.combine_chunks() if isinstance(items, pa.ChunkedArray) else items
-    array = array.cast(kind) if isinstance(array, pa.Array) else pa.array(array, kind)
+    array = arrow_values(items, kind)
     valid = valid_mask(array)
     if valid is not None:
         array = array.fill_null(False if pa.types.is_boolean(kind) else 0)

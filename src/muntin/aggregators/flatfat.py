@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import (
-    FIRST,
-    OPERATIONS,
-    SIZE,
-    Ints,
-    at_front,
-    end_of,
-    new_head,
-    shared,
-    slide_by_one,
-    wrapped,
-)
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, Ints, shared
 from muntin.aggregators.operators import Store, combine, commutes, load, save
+from muntin.aggregators.rings import at_front, drop_oldest, end_of, new_head, wrapped
 from muntin.aggregators.trees import joined, renew
 
 CARD = Card(
@@ -84,9 +74,7 @@ class FlatFAT(NamedTuple):
     @staticmethod
     def evict(op: Any, state: FlatFAT) -> None:
         """Step over the oldest leaf: no query visits a node above it."""
-        head = state.head
-        head[FIRST] = wrapped(head[FIRST] + 1, len(state.tree) // 2)
-        head[SIZE] -= 1
+        drop_oldest(state.head, len(state.tree) // 2)
 
     @staticmethod
     def query(op: Any, state: FlatFAT, size: int) -> Any:
@@ -101,13 +89,6 @@ class FlatFAT(NamedTuple):
         answer = cover(op, state, capacity + start, 2 * capacity)
         head[OPERATIONS] += 1
         return combine(op, answer, cover(op, state, capacity, start + size))
-
-    @staticmethod
-    def slide(
-        op: Any, state: FlatFAT, ranges: Ints, partials: Store, answers: Store, first: int
-    ) -> int:
-        """Evict, insert, query."""
-        return slide_by_one(op, state, ranges, partials, answers, first)
 
 
 @shared

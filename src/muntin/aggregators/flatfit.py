@@ -7,16 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import (
-    OPERATIONS,
-    SIZE,
-    Ints,
-    new_head,
-    slide_by_one,
-    unrolled,
-    wrapped,
-)
+from muntin.aggregators.contract import OPERATIONS, SIZE, Ints
 from muntin.aggregators.operators import Store, combine, load, save
+from muntin.aggregators.rings import new_head, unrolled, wrapped
 
 CARD = Card(
     name="flatfit",
@@ -53,11 +46,6 @@ class FlatFIT(NamedTuple):
         head[CURRENT] = capacity - 1
         pointers = (np.arange(capacity) + 1) % capacity
         return FlatFIT(op.empty(capacity), pointers, np.zeros(capacity, np.int64), head)
-
-    @staticmethod
-    def room(state: FlatFIT) -> int:
-        """How many partials fit."""
-        return len(state.partials)
 
     @staticmethod
     def grown(op: Any, state: FlatFIT, capacity: int) -> FlatFIT:
@@ -117,10 +105,3 @@ class FlatFIT(NamedTuple):
                 save(op, state.partials, at, answer)
                 pointers[at] = current
         return answer
-
-    @staticmethod
-    def slide(
-        op: Any, state: FlatFIT, ranges: Ints, partials: Store, answers: Store, first: int
-    ) -> int:
-        """Evict, insert, query."""
-        return slide_by_one(op, state, ranges, partials, answers, first)

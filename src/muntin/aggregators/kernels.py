@@ -21,22 +21,24 @@ from muntin.aggregators.contract import Ints
 from muntin.aggregators.operators import Least, Store, Sum
 from muntin.aggregators.registry import names, state_class
 from muntin.aggregators.slickdeque_kernel import slide_codes
+from muntin.compiled import cached
 
 for _function in contract.SHARED:
     register_jitable(forceinline=True)(_function)
 
 
-def _by_technique(function: Callable[..., Any]) -> None:
+def _by_technique(function: Callable[..., Any], default: Any = None) -> None:
     """Compile the contract's function as the one of the state's class."""
     name = function.__name__
 
     @overload(function, strict=False, jit_options={"forceinline": True})
     def choose(op: Any, state: Any, *rest: Any) -> Any:
-        return getattr(state.instance_class, name)
+        return getattr(state.instance_class, name, default)
 
 
-for _function in (contract.insert, contract.evict, contract.query, contract.slide):
+for _function in (contract.insert, contract.evict, contract.query):
     _by_technique(_function)
+_by_technique(contract.slide, contract.slide_by_one)
 
 
 def _lane_by_lane(instruction: str) -> Any:
@@ -168,6 +170,7 @@ def _compiled_slide() -> Any:
     # Nothing is allocated, so nothing is counted: reference counts would cost more than the work.
     options: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
 
+    @cached
     @numba.njit(**options)
     def slide(
         op: Any, state: Any, ranges: Ints, partials: Store, answers: Store, first: int

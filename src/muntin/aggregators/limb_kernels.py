@@ -1,12 +1,12 @@
-"""Loops that cut numbers into limbs, and round sums of limbs to doubles."""
+"""Loops that cut numbers into limbs."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
-from muntin.aggregates.exact_kernels import LOW32, ORIGIN, Ints
+from muntin.aggregates.exact_kernels import LOW32, Ints
+from muntin.compiled import compiled
 
 Doubles = npt.NDArray[np.float64]
 
@@ -67,12 +67,14 @@ def lift_doubles(values: Doubles, units: Doubles, out: Ints, column: int) -> Non
             out[i, column + 1] = np.int64(whole)
             out[i, column] = np.int64((values[i] - whole * high) * over_low)
         return
-    for i in range(len(values)):
-        rest = values[i]
-        for k in range(count - 1, -1, -1):
-            whole = np.trunc(rest * inverses[k])
+    # Limb by limb, not value by value: such loops run as vectors.
+    rest = values.copy()
+    for k in range(count - 1, -1, -1):
+        unit, over = units[k], inverses[k]
+        for i in range(len(values)):
+            whole = np.trunc(rest[i] * over)
             out[i, column + k] = np.int64(whole)
-            rest -= whole * units[k]
+            rest[i] -= whole * unit
 
 
 @compiled
@@ -184,74 +186,3 @@ def mark_doubles(bits: Ints, valid: npt.NDArray[np.bool_], out: Ints, column: in
             out[i, column + 1] = 1
         elif size == _LEAST_INFINITE:
             out[i, column + (2 if bits[i] > 0 else 3)] = 1
-
-
-@compiled
-def round_singles(sums: Ints, unit: float, last: float, out: Doubles) -> None:
-    """Round sums of one limb, which weighs `unit * last`."""
-    for i in range(len(sums)):
-        out[i] = np.float64(sums[i, 0]) * unit * last
-
-
-@compiled
-def round_pairs(sums: Ints, width: int, unit: float, last: float, out: Doubles) -> None:
-    """Round sums of two limbs, of which the lower weighs `unit * last`."""
-    scale = 2.0**width
-    for i in range(len(sums)):
-        out[i] = _rounded(sums[i, 0], sums[i, 1], width, scale, unit) * last
-
-
-@compiled
-def round_triples(sums: Ints, width: int, unit: float, last: float, out: Doubles) -> None:
-    """Round sums of three limbs, of which the lowest weighs `unit * last`."""
-    scale = 2.0**width
-    mask = (1 << width) - 1
-    small = 1 << (61 - width)
-    for i in range(len(sums)):
-        low = sums[i, 0]
-        middle = sums[i, 1] + (low >> width)
-        high = sums[i, 2] + (middle >> width)
-        low, middle = low & mask, middle & mask
-        if -small < high < small:
-            out[i] = _rounded(low, (high << width) + middle, width, scale, unit) * last
-        else:
-            # The upper two have more bits than a double: of the lowest only counts whether it is 0.
-            middle |= np.int64(low != 0)
-            out[i] = _rounded(middle, high, width, scale, unit * scale) * last
-
-
-@compiled
-def _rounded(low: int, high: int, width: int, scale: float, unit: float) -> float:
-    """The double nearest to (high * scale + low) * unit; halves go to even.
-
-    Once the carry is settled both limbs are exact doubles, or nearly so, and the one addition of
-    the hardware rounds correctly.
-    """
-    high += low >> width
-    low &= (1 << width) - 1
-    if -(1 << 53) <= high <= 1 << 53:
-        return np.float64(high) * scale * unit + np.float64(low) * unit
-    # The upper limb alone has more bits than a double. Whatever lies below its last two bits only
-    # tells whether there is a rest, which the last bit of an odd number can say.
-    shift = 2 if -(1 << 55) <= high <= 1 << 55 else 0
-    high = (high << shift) | (low >> (width - shift))
-    high |= int((low & ((1 << (width - shift)) - 1)) != 0)
-    return np.float64(high) * (scale / (1 << shift) * unit)
-
-
-@compiled
-def gather_limbs(
-    sums: Ints, column: int, count: int, base: int, width: int, out: Ints, first: int
-) -> None:
-    """Bring limbs onto the 32-bit limbs of the exact accumulators, from limb `first` on."""
-    for k in range(count):
-        position = base + k * width + ORIGIN
-        # Below the grid all bits are zero.
-        drop, position = max(-position, 0), max(position, 0)
-        at, r = (position >> 5) - first, position & 31
-        for i in range(len(sums)):
-            limb = sums[i, column + k] >> drop
-            low, high = (limb & LOW32) << r, (limb >> 32) << r
-            out[i, at] += low & LOW32
-            out[i, at + 1] += (low >> 32) + (high & LOW32)
-            out[i, at + 2] += high >> 32

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-# Bits kept free below the least number seen, where that costs no limb: the next batch may hold a
-# smaller one.
-_SPARE = 8
-
 
 @dataclass(frozen=True)
 class Limbs:
@@ -26,10 +22,14 @@ class Limbs:
 
     @classmethod
     def around(cls, width: int, low: int, high: int, spare: bool) -> Self:
-        """The fewest limbs for bits `low` to `high`, exclusive."""
+        """The fewest limbs for bits `low` to `high`, exclusive.
+
+        With `spare`, half of the bits left over lie below: the next batch may hold smaller numbers
+        as well as larger ones.
+        """
         count = max(-(-(high - low) // width), 1)
         free = count * width - (high - low)
-        return cls(width, low - min(_SPARE, free // 2) if spare else low, count)
+        return cls(width, low - free // 2 if spare else low, count)
 
     @property
     def top(self) -> int:

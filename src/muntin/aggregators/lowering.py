@@ -12,7 +12,7 @@ from muntin.aggregates import rounding_kernels as rounding
 from muntin.aggregates.exact_kernels import ORIGIN
 from muntin.aggregates.moment_kernels import variances
 from muntin.aggregates.sums import Avg
-from muntin.aggregators import limb_kernels as kernels
+from muntin.aggregators import limb_rounding_kernels as kernels
 from muntin.aggregators.contract import Ints
 from muntin.aggregators.encoding import Bools
 
@@ -55,18 +55,21 @@ def _lower_doubles(part: Part, out: Doubles) -> None:
         # Only zeros were seen.
         out[:] = 0.0
         return
-    if limbs.count > 3 or limbs.base < -1074:
+    if limbs.base < -1074:
         gathered, base = _gathered(part)
         out[:] = rounding.to_doubles(gathered, base).view(np.float64)
         return
+    places = limbs.base + limbs.width * np.arange(limbs.count)
     # Far from denormal numbers, room is left above, so that only the answer can overflow.
-    last = 2.0**512 if limbs.base >= 0 else 1.0
-    unit = 2.0**limbs.base / last
+    lasts = np.where(places >= 0, 2.0**512, 1.0)
+    units = np.ldexp(1.0 / lasts, places)
     if limbs.count == 1:
-        kernels.round_singles(lanes, unit, last, out)
+        with np.errstate(over="ignore"):
+            out[:] = lanes[:, 0] * units[0] * lasts[0]
+    elif limbs.count == 2:
+        kernels.round_pairs(lanes, limbs.width, units[0], lasts[0], out)
     else:
-        round_limbs = kernels.round_pairs if limbs.count == 2 else kernels.round_triples
-        round_limbs(lanes, limbs.width, unit, last, out)
+        kernels.round_many(lanes, limbs.count, limbs.width, units, lasts, out)
 
 
 def _gathered(part: Part) -> tuple[Ints, int]:

@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import (
-    FIRST,
-    OPERATIONS,
-    SIZE,
-    Ints,
-    at_front,
-    end_of,
-    new_head,
-    slide_by_one,
-    unrolled,
-    wrapped,
-)
-from muntin.aggregators.operators import Store, combine, load, save
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, Ints
+from muntin.aggregators.operators import Store, combine, load
+from muntin.aggregators.rings import append, drop_oldest, new_head, wrapped
 
 CARD = Card(
     name="panes",
@@ -43,31 +33,14 @@ class Panes(NamedTuple):
         return Panes(op.empty(capacity), new_head(capacity if full else 0))
 
     @staticmethod
-    def room(state: Panes) -> int:
-        """How many partials fit."""
-        return len(state.partials)
-
-    @staticmethod
-    def grown(op: Any, state: Panes, capacity: int) -> Panes:
-        """The same partials in a larger ring."""
-        head = state.head
-        return Panes(
-            unrolled(op, state.partials, head[FIRST], head[SIZE], capacity), at_front(head)
-        )
-
-    @staticmethod
     def insert(op: Any, state: Panes, partial: Any) -> None:
         """Append."""
-        head = state.head
-        save(op, state.partials, end_of(head, len(state.partials)), partial)
-        head[SIZE] += 1
+        append(op, state.partials, state.head, partial)
 
     @staticmethod
     def evict(op: Any, state: Panes) -> None:
         """Step over the oldest."""
-        head = state.head
-        head[FIRST] = wrapped(head[FIRST] + 1, len(state.partials))
-        head[SIZE] -= 1
+        drop_oldest(state.head, len(state.partials))
 
     @staticmethod
     def query(op: Any, state: Panes, size: int) -> Any:
@@ -83,10 +56,3 @@ class Panes(NamedTuple):
             answer = combine(op, answer, load(op, state.partials, at))
         head[OPERATIONS] += size - 1
         return answer
-
-    @staticmethod
-    def slide(
-        op: Any, state: Panes, ranges: Ints, partials: Store, answers: Store, first: int
-    ) -> int:
-        """Evict, insert, query."""
-        return slide_by_one(op, state, ranges, partials, answers, first)

@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import (
-    FIRST,
-    OPERATIONS,
-    SIZE,
-    Ints,
-    at_front,
-    end_of,
-    new_head,
-    unrolled,
-    wrapped,
-)
+from muntin.aggregators.contract import FIRST, OPERATIONS, Ints
 from muntin.aggregators.operators import Store, combine, inverse, load, save
+from muntin.aggregators.rings import append, drop_oldest, new_head
 from muntin.aggregators.running import keep_one_running
 
 CARD = Card(
@@ -44,24 +35,11 @@ class PanesInv(NamedTuple):
         return PanesInv(op.empty(capacity), op.empty(1), new_head(capacity if full else 0))
 
     @staticmethod
-    def room(state: PanesInv) -> int:
-        """How many partials fit."""
-        return len(state.partials)
-
-    @staticmethod
-    def grown(op: Any, state: PanesInv, capacity: int) -> PanesInv:
-        """The same partials in a larger ring."""
-        head = state.head
-        ring = unrolled(op, state.partials, head[FIRST], head[SIZE], capacity)
-        return PanesInv(ring, state.running, at_front(head))
-
-    @staticmethod
     def insert(op: Any, state: PanesInv, partial: Any) -> None:
         """Append, and combine into the answer."""
         head = state.head
-        save(op, state.partials, end_of(head, len(state.partials)), partial)
+        append(op, state.partials, head, partial)
         save(op, state.running, 0, combine(op, load(op, state.running, 0), partial))
-        head[SIZE] += 1
         head[OPERATIONS] += 1
 
     @staticmethod
@@ -70,8 +48,7 @@ class PanesInv(NamedTuple):
         head = state.head
         oldest = load(op, state.partials, head[FIRST])
         save(op, state.running, 0, inverse(op, load(op, state.running, 0), oldest))
-        head[FIRST] = wrapped(head[FIRST] + 1, len(state.partials))
-        head[SIZE] -= 1
+        drop_oldest(head, len(state.partials))
         head[OPERATIONS] += 1
 
     @staticmethod

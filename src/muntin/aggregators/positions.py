@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.aggregators.contract import Ints
+from muntin.aggregators.inputs import whole_number
 from muntin.errors import DataError
 
 _SMALLEST = 16
@@ -32,6 +33,7 @@ class Positions:
 
     def append(self, position: int) -> None:
         """Add the newest position."""
+        position = whole_number(position, "position")
         if self._end > self._start and position < self._items[self._end - 1]:
             raise DataError(
                 f"position {position} comes after {self._items[self._end - 1]}",
@@ -46,7 +48,7 @@ class Positions:
 
     def before(self, position: int) -> int:
         """How many lie before `position`."""
-        return int(np.searchsorted(self.held(), position))
+        return int(np.searchsorted(self.held(), whole_number(position, "position")))
 
     def since(self, position: int) -> int:
         """How many lie at `position` or after it."""

@@ -21,7 +21,8 @@ from muntin.aggregators import (
 )
 from muntin.aggregators.aggregator import Aggregator
 from muntin.aggregators.card import Card
-from muntin.errors import AggregateError, WindowError, did_you_mean
+from muntin.aggregators.inputs import whole_number
+from muntin.errors import AggregateError, DataError, WindowError, did_you_mean
 
 _TECHNIQUES: tuple[tuple[Card, Any], ...] = (
     (panes.CARD, panes.Panes),
@@ -64,7 +65,7 @@ def state_class(name: str) -> Any:
 
 def _technique(name: str) -> tuple[Card, Any]:
     if name not in _BY_NAME:
-        raise AggregateError(f"no technique is named {name}", hint=did_you_mean(name, names()))
+        raise AggregateError(f"no technique is named {name}", hint=did_you_mean(str(name), names()))
     return _BY_NAME[name]
 
 
@@ -115,14 +116,28 @@ def create(
 
 
 def _algebra(aggregate: Aggregate | ResolvedAggregate) -> Aggregate:
-    return aggregate.algebra if isinstance(aggregate, ResolvedAggregate) else aggregate
+    if isinstance(aggregate, ResolvedAggregate):
+        return aggregate.algebra
+    if isinstance(aggregate, Aggregate):
+        return aggregate
+    raise AggregateError(
+        f"{aggregate!r} is no aggregate",
+        hint='give muntin.aggregates.resolve("sum", [pyarrow.float64()]), or your own Aggregate',
+    )
 
 
 def _checked(ranges: Iterable[int]) -> tuple[int, ...]:
-    sizes = tuple(ranges)
-    for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise WindowError(
-                f"a range of {size!r} partials", hint="ranges are whole numbers from 1 on"
-            )
-    return sizes
+    if not isinstance(ranges, Iterable):
+        raise WindowError(f"ranges of {ranges!r}", hint=f"give a list: ranges=[{ranges!r}]")
+    return tuple(map(_size, ranges))
+
+
+def _size(given: Any) -> int:
+    hint = "ranges are whole numbers from 1 to 2**62"
+    try:
+        size = whole_number(given, "range")
+    except DataError as error:
+        raise WindowError(f"a range of {given!r} partials", hint=hint) from error
+    if size < 1:
+        raise WindowError(f"a range of {given!r} partials", hint=hint)
+    return size

@@ -7,18 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import (
-    FIRST,
-    OPERATIONS,
-    SIZE,
-    Ints,
-    at_front,
-    end_of,
-    new_head,
-    unrolled,
-    wrapped,
-)
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, Ints
 from muntin.aggregators.operators import Store, combine, inverse, load, save
+from muntin.aggregators.rings import append, drop_oldest, new_head, wrapped
 from muntin.aggregators.running import keep_one_running, keep_running
 
 CARD = Card(
@@ -54,23 +45,10 @@ class SlickDequeInv(NamedTuple):
         return SlickDequeInv(op.empty(capacity), op.empty(columns), covered, head)
 
     @staticmethod
-    def room(state: SlickDequeInv) -> int:
-        """How many partials fit."""
-        return len(state.partials)
-
-    @staticmethod
-    def grown(op: Any, state: SlickDequeInv, capacity: int) -> SlickDequeInv:
-        """The same partials in a larger ring."""
-        head = state.head
-        ring = unrolled(op, state.partials, head[FIRST], head[SIZE], capacity)
-        return SlickDequeInv(ring, state.running, state.covered, at_front(head))
-
-    @staticmethod
     def insert(op: Any, state: SlickDequeInv, partial: Any) -> None:
         """Append, and combine into every answer."""
         head = state.head
-        save(op, state.partials, end_of(head, len(state.partials)), partial)
-        head[SIZE] += 1
+        append(op, state.partials, head, partial)
         for j in range(len(state.covered)):
             save(op, state.running, j, combine(op, load(op, state.running, j), partial))
             state.covered[j] += 1
@@ -86,8 +64,7 @@ class SlickDequeInv(NamedTuple):
                 save(op, state.running, j, inverse(op, load(op, state.running, j), oldest))
                 state.covered[j] -= 1
                 head[OPERATIONS] += 1
-        head[FIRST] = wrapped(head[FIRST] + 1, len(state.partials))
-        head[SIZE] -= 1
+        drop_oldest(head, len(state.partials))
 
     @staticmethod
     def query(op: Any, state: SlickDequeInv, size: int) -> Any:

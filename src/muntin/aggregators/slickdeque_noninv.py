@@ -7,17 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import (
-    FIRST,
-    OPERATIONS,
-    SIZE,
-    STEPS,
-    Ints,
-    new_head,
-    shared,
-    unrolled,
-)
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, STEPS, Ints, shared
 from muntin.aggregators.operators import Store, give, load, save, selects_later, take
+from muntin.aggregators.rings import new_head, unrolled
 
 CARD = Card(
     name="slickdeque_noninv",
@@ -64,11 +56,6 @@ class SlickDequeNonInv(NamedTuple):
         """An empty deque: identities would only be compared and dropped."""
         room = min(1 << (capacity - 1).bit_length(), _SMALLEST)
         return SlickDequeNonInv(op.empty(room), np.zeros(room, np.int64), new_head(0, 6))
-
-    @staticmethod
-    def room(state: SlickDequeNonInv) -> int:
-        """How many nodes fit."""
-        return len(state.partials)
 
     @staticmethod
     def grown(op: Any, state: SlickDequeNonInv, capacity: int) -> SlickDequeNonInv:

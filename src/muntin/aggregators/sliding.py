@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates import Aggregate
-from muntin.aggregators import contract
+from muntin.aggregators import contract, rings
 from muntin.aggregators.contract import Ints, store_fields
+from muntin.aggregators.inputs import sized
 from muntin.aggregators.operators import Objects, Store, Sum
 
 if TYPE_CHECKING:
@@ -61,9 +62,11 @@ class Sliding:
 
     def reserve(self, size: int) -> None:
         """Have room for `size` partials."""
-        room = self.technique.room(self.state)
-        if size > room:
-            self.state = self.technique.grown(self.op, self.state, 2 * room)
+        if size > rings.room(self.state):
+            self._grow()
+
+    def _grow(self) -> None:
+        self.state = rings.grown(self.op, self.state, 2 * rings.room(self.state))
 
     def slide_objects(self, partials: Store) -> npt.NDArray[Any]:
         """Slide Python partials; answers, not lowered, by partial and range."""
@@ -75,8 +78,7 @@ class Sliding:
     def _slide(self, slide: Any, partials: Store, answers: Store) -> None:
         done = slide(self.op, self.state, self.falling, partials, answers, 0)
         while done < len(partials):
-            room = self.technique.room(self.state)
-            self.state = self.technique.grown(self.op, self.state, 2 * room)
+            self._grow()
             done = slide(self.op, self.state, self.falling, partials, answers, done)
         self.slid += len(partials)
 
@@ -85,6 +87,7 @@ class Sliding:
         # Deferred: the kernels bring numba, which Python partials do without.
         from muntin.aggregators import encodings  # noqa: PLC0415
 
+        values = sized(values)
         encoding = self.encoding or encodings.narrowest(self.aggregate, self.window)
         if encoding is not None:
             typed = encodings.values_of(self.aggregate, values)

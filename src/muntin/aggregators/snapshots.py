@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from muntin.aggregates.builtin import BuiltIn
 from muntin.aggregators.contract import store_fields
 from muntin.aggregators.operators import Objects, Store
 from muntin.aggregators.positions import Positions
@@ -29,19 +30,26 @@ def take(aggregator: Aggregator) -> pa.RecordBatch:
     if aggregator.positions is not None:
         columns[_POSITIONS] = _listed(aggregator.positions.held())
     encoding = window.encoding and window.encoding.described()
-    metadata = {**_identity(aggregator), "slid": str(window.slid), "encoding": json.dumps(encoding)}
-    return pa.RecordBatch.from_pydict(columns).replace_schema_metadata(metadata)
+    batch = pa.RecordBatch.from_pydict(columns)
+    metadata = {
+        **_identity(aggregator),
+        "slid": str(window.slid),
+        "encoding": json.dumps(encoding),
+        "lengths": lengths_of(batch),
+    }
+    return batch.replace_schema_metadata(metadata)
 
 
 def restore(aggregator: Aggregator, snapshot: pa.RecordBatch) -> None:
     """Put the state back into an aggregator that was built alike."""
-    said = {key.decode(): value.decode() for key, value in (snapshot.schema.metadata or {}).items()}
+    said = metadata_of(snapshot)
     for name, own in _identity(aggregator).items():
         if said.get(name) != own:
             raise DataError(
                 f"the snapshot's {name} is {said.get(name)}, not {own}",
                 hint="restore into an aggregator created with the same arguments",
             )
+    require_whole(snapshot, said)
     window = aggregator.window
     arrays = {name: _array(snapshot.column(name)) for name in window.state._fields}
     window.slid = int(said["slid"])
@@ -55,12 +63,36 @@ def restore(aggregator: Aggregator, snapshot: pa.RecordBatch) -> None:
     aggregator.positions = Positions(_array(snapshot.column(_POSITIONS))) if has_positions else None
 
 
+def metadata_of(snapshot: Any) -> dict[str, str]:
+    """What a snapshot says about itself."""
+    if not isinstance(snapshot, pa.RecordBatch):
+        raise DataError(
+            f"a snapshot is one record batch, not {type(snapshot).__name__}",
+            hint="restore what `snapshot` returned",
+        )
+    said = snapshot.schema.metadata or {}
+    return {key.decode(): value.decode() for key, value in said.items()}
+
+
+def lengths_of(batch: pa.RecordBatch) -> str:
+    """How long the lists of a snapshot are, one a column."""
+    lists = zip(batch.schema.names, batch.columns, strict=True)
+    return json.dumps({name: [len(row) for row in column] for name, column in lists})
+
+
+def require_whole(snapshot: pa.RecordBatch, said: dict[str, str]) -> None:
+    """Kernels trust the lengths of arrays, so none may be missing or cut."""
+    if said.get("lengths") != lengths_of(snapshot):
+        raise DataError("the snapshot is not whole", hint="restore one as `snapshot` returned it")
+
+
 def _identity(aggregator: Aggregator) -> dict[str, str]:
-    """What has to agree."""
+    """What has to agree; a built-in aggregate shows its types."""
+    aggregate = aggregator.aggregate
     return {
         "format": _FORMAT,
         "technique": aggregator.card.name,
-        "aggregate": aggregator.aggregate.name,
+        "aggregate": repr(aggregate) if isinstance(aggregate, BuiltIn) else aggregate.name,
         "ranges": ",".join(map(str, aggregator.ranges)),
     }
 

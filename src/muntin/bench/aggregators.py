@@ -13,6 +13,7 @@ from muntin.bench.aggregators_work import check_answers, workloads
 from muntin.bench.report import Plot, Report, Section
 
 _AGGREGATES = ("sum", "max")
+_COLUMNS = 6
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,8 @@ def run(scale: Scale = FULL) -> Report:
 
 
 def rate_tables(name: str, found: Sequence[Rate]) -> list[Section]:
-    """A table a measure: one row a technique, one column a window."""
-    windows = list(dict.fromkeys(rate.window for rate in found))
-    columns = ("window", *(_power(window) for window in windows))
+    """Tables of a measure: one row a technique, one column a window, few enough for a terminal."""
+    every = list(dict.fromkeys(rate.window for rate in found))
     measures = (
         ("million steps a second", lambda rate: _short(rate.per_second / 1e6)),
         ("operations a step", lambda rate: _short(rate.operations)),
@@ -69,8 +69,13 @@ def rate_tables(name: str, found: Sequence[Rate]) -> list[Section]:
         ("steps timed", lambda rate: _short(rate.steps)),
     )
     return [
-        Section(f"{name}, {title}", columns, _pivot(found, windows, show))
+        Section(
+            f"{name}, {title}",
+            ("window", *map(_power, every[start : start + _COLUMNS])),
+            _pivot(found, every[start : start + _COLUMNS], show),
+        )
         for title, show in measures
+        for start in range(0, len(every), _COLUMNS)
     ]
 
 

@@ -15,7 +15,7 @@ from numba import types
 from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
-from muntin.aggregators import Aggregator
+from muntin.aggregators import Aggregator, encodings, rings
 from muntin.aggregators.kernels import slide_compiled
 from muntin.bench.aggregators_work import STREAM, Workload, full
 
@@ -82,7 +82,7 @@ def _timed(side: Aggregator, work: Workload, steps: int, budget: float) -> Ints:
     size, done, begin = 1, 0, time.perf_counter()
     while done < steps and time.perf_counter() - begin < budget:
         size = min(4 * size, STREAM // 4, steps - done)
-        chunks.append(_chunk(side, work, done, size))
+        chunks.append(timed_steps(side, work, done, size))
         done += size
         if done < 64:
             # The first call compiled, or went over a cold cache.
@@ -90,26 +90,21 @@ def _timed(side: Aggregator, work: Workload, steps: int, budget: float) -> Ints:
     return np.concatenate(chunks[1:] or chunks)
 
 
-def _chunk(side: Aggregator, work: Workload, start: int, size: int) -> Ints:
+def timed_steps(side: Aggregator, work: Workload, start: int, size: int) -> Ints:
+    """Slide values of the stream into a full window one by one; cycles of each step."""
     window = side.window
     encoding: Any = window.encoding
-    partials = lifted(window, work, start, size)
+    values = encodings.values_of(window.aggregate, work.take(start, size))
+    partials = encoding.lift(values, encoding.op.empty(size))
     taken = np.zeros(size, np.int64)
     answers = encoding.op.empty(1)
     done = step_by_step(encoding.op, side.state, window.falling, partials, answers, taken, 0)
     while done < size:
-        room = window.technique.room(side.state)
-        window.state = window.technique.grown(encoding.op, side.state, 2 * room)
+        window.state = rings.grown(encoding.op, side.state, 2 * rings.room(side.state))
         done = step_by_step(
             encoding.op, window.state, window.falling, partials, answers, taken, done
         )
     return taken
-
-
-def lifted(window: Any, work: Workload, start: int, size: int) -> Any:
-    """Partials as the kernels of a technique take them."""
-    values = work.take(start, size)
-    return ~values if work.name == "max" else np.ascontiguousarray(values)
 
 
 def _read_cycles() -> Any:

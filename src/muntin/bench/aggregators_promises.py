@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.compiled import compiled
 from muntin.aggregators import create
 from muntin.bench.aggregators_work import Workload, full
 from muntin.bench.measure import measure
 from muntin.bench.report import Check, Section
+from muntin.compiled import compiled
 
 _PROMISED = (
     ("slickdeque_inv", "sum", 4.0),

@@ -1,0 +1,169 @@
+"""What callers hand in: read as it is meant, or refused with a reason."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from muntin.aggregates import Aggregate, resolve
+from muntin.aggregators import bank, create, info, legal
+from muntin.errors import AggregateError, DataError, WindowError
+
+SUM, COUNTED = resolve("sum", [pa.float64()]), resolve("sum", [pa.int64()])
+LEAST = -(2**63)
+
+
+class Concat(Aggregate):
+    """Text in the order of its rows."""
+
+    name = "concat"
+    commutative = False
+    identity = ""
+
+    def lift(self, value):
+        return value
+
+    def combine(self, a, b):
+        return a + b
+
+    def lower(self, partial):
+        return partial
+
+    def result_type(self, types):
+        return pa.string()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2.0],
+        (1.0, 2.0),
+        iter([1.0, 2.0]),
+        range(1, 3),
+        np.array([1, 2], np.int16),
+        np.array([1.0, 2.0], ">f8"),
+        np.array([1.0, 0.0, 2.0])[::2],
+        np.array([Decimal(1), Decimal(2)], object),
+        pa.array([1, 2]),
+        pa.chunked_array([[1.0], [2.0]]),
+        pl.Series([1.0, 2.0]),
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_numbers_are_taken_from_any_sequence(values):
+    assert create("panes", SUM, [2]).run(values).tolist() == [[1.0], [3.0]]
+
+
+@pytest.mark.parametrize("empty", [[], np.array([]), pa.array([], pa.float64()), iter(())])
+def test_no_values_give_no_answers(empty):
+    aggregator = create("slickdeque_inv", SUM, [2, 3])
+    assert aggregator.run(empty).shape == (0, 2)
+    assert aggregator.run([0.5]).tolist() == [[0.5, 0.5]]
+
+
+def test_none_and_masked_values_are_null_and_nan_is_not():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    assert create("panes", SUM, [2]).run(masked).tolist() == [[1.0], [1.0]]
+    answers = create("panes", SUM, [1]).run([None, math.nan]).tolist()
+    assert answers[0] == [None]
+    assert math.isnan(answers[1][0])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1.5], "truncated"),
+        ([math.nan], "not int64"),
+        ([2**63], "not int64"),
+        (["1"], "they are string"),
+        ([True], "they are bool"),
+        (np.ones((2, 2)), "one-dimensional"),
+        (np.float64(1), "one-dimensional"),
+        (None, "where values go"),
+        ("12", "where values go"),
+        ({1: 2}, "where values go"),
+    ],
+)
+def test_what_is_not_of_the_type_is_refused_and_changes_nothing(values, message):
+    aggregator, groups = create("panes", COUNTED, [2]), bank("daba", COUNTED, [2], 1)
+    for taken in (aggregator.run, groups.advance):
+        taken([1])
+        with pytest.raises(DataError, match=message):
+            taken(values)
+    assert aggregator.run([1]).tolist() == groups.advance([1]).values.tolist() == [[2]]
+
+
+def test_an_iterator_that_kernels_refuse_is_not_used_up():
+    largest = create("slickdeque_noninv", resolve("max", [pa.int64()]), [2])
+    assert largest.run(iter([LEAST, 3, LEAST])).tolist() == [[LEAST], [3], [3]]
+
+
+def test_a_value_that_was_not_lifted_is_refused_before_it_does_harm():
+    slid, driven = create("slickdeque_inv", SUM, [2]), create("slickdeque_inv", SUM)
+    for insert in (slid.insert, lambda partial: driven.insert(partial, 3)):
+        insert(SUM.algebra.lift(1.0))
+        with pytest.raises(DataError, match="lift values first"):
+            insert(3.0)
+    assert slid.insert(SUM.algebra.lift(2.0)) == (3.0,)
+    assert driven.query(since=0) == 1.0
+
+
+@pytest.mark.parametrize("position", ["x", 1.5, None, True, 2**70])
+def test_positions_are_whole_numbers(position):
+    aggregator = create("panes", SUM)
+    with pytest.raises(DataError, match="no position"):
+        aggregator.evict(position)
+    if position is not None:
+        with pytest.raises(DataError, match="no position"):
+            aggregator.insert(SUM.algebra.lift(1.0), position)
+    aggregator.insert(SUM.algebra.lift(1.0), np.int64(4))
+    assert aggregator.query(since=4) == 1.0
+
+
+def test_ranges_may_be_numpy_integers_and_must_be_listed():
+    assert create("panes", SUM, np.array([3, 2])).ranges == (3, 2)
+    assert bank("slickdeque_inv", SUM, np.array([3, 2]), 1).ranges == (3, 2)
+    for make in (create, bank):
+        with pytest.raises(WindowError, match=r"ranges=\[5\]"):
+            make("panes_inv", SUM, 5)
+        with pytest.raises(WindowError, match="from 1 to"):
+            make("panes_inv", SUM, [2**70])
+
+
+def test_an_aggregate_is_resolved_first():
+    with pytest.raises(AggregateError, match="resolve"):
+        create("panes", "sum", [2])
+    with pytest.raises(AggregateError, match="resolve"):
+        legal("sum")
+    with pytest.raises(AggregateError, match="resolve"):
+        bank("panes_inv", SUM.algebra, [2])
+
+
+@pytest.mark.parametrize("groups", [[0.5], np.array([0.5]), ["a"], 1, [True]])
+def test_groups_are_whole_numbers(groups):
+    with pytest.raises(DataError):
+        bank("slickdeque_inv", SUM, [2], 2).advance([1.0], groups)
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, None])
+def test_a_number_of_groups_is_not_negative(count):
+    with pytest.raises(DataError, match="groups"):
+        bank("slickdeque_inv", SUM, [2], count)
+    with pytest.raises(DataError, match="groups"):
+        bank("slickdeque_inv", SUM, [2], 1).add(count)
+
+
+@pytest.mark.parametrize("name", legal(Concat()))
+def test_order_is_kept_where_it_matters(name):
+    text, ranges = "abcdefgh", [5, 2] if info(name).several_ranges else [5]
+    answers = create(name, Concat(), ranges).run(list(text)).tolist()
+    ends = range(1, len(text) + 1)
+    assert answers == [[text[max(0, end - size) : end] for size in ranges] for end in ends]
+
+
+def test_a_window_may_be_larger_than_memory_where_few_partials_are_held():
+    largest = create("slickdeque_noninv", resolve("max", [pa.int64()]), [2**62])
+    assert largest.run([3, 1, 2]).tolist() == [[3], [3], [3]]
