@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from muntin.errors import MuntinError, QueryError
     from muntin.queries import Query, query
     from muntin.results import Results
+    from muntin.sinks import read
     from muntin.windows import Window
 
 __version__ = "0.1.0.dev0"
@@ -21,6 +22,7 @@ __all__ = [
     "__version__",
     "aggregate",
     "query",
+    "read",
 ]
 
 # Imported when first used: a program that only asks for the version, or one window, does not
@@ -33,6 +35,7 @@ _HOMES = {
     "Window": "muntin.windows",
     "aggregate": "muntin.api",
     "query": "muntin.queries",
+    "read": "muntin.sinks",
 }
 
 

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "1g",
-}
+from muntin.spark.java import find_java
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,31 +22,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A local session with two cores, UTC and ANSI; its JVM ends with the tests."""
     pytest.importorskip("pyspark")
-    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+    if find_java() is None:
         pytest.skip("no Java runtime")
-    from pyspark.sql import SparkSession
+    from muntin.spark import session, stop
 
     folder = tmp_path_factory.mktemp("spark")
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").appName("muntin-tests")
-    builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-    builder = builder.config("spark.local.dir", str(folder / "local"))
-    for key, value in SETTINGS.items():
-        builder = builder.config(key, value)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    stop(session)
-
-
-def stop(session: Any) -> None:
-    """Stop the session and wait until its JVM process is gone."""
-    gateway = session.sparkContext._gateway
-    session.stop()
-    gateway.shutdown()
-    process = getattr(gateway, "proc", None)
-    if process is not None:
-        process.stdin.close()
-        process.wait(timeout=30)
+    started = session(
+        "muntin-tests",
+        master="local[2]",
+        config={
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            "spark.local.dir": str(folder / "local"),
+            "spark.driver.memory": "1g",
+        },
+    )
+    yield started
+    stop(started)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from rich.console import Console
 from muntin import __version__, bench
 from muntin.cli.demo import show_demo
 from muntin.errors import MuntinError
+from muntin.spark import doctor
 
 app = typer.Typer(
     help="Hundreds of sliding-window queries over one stream, in one shared pass.",
@@ -68,6 +70,23 @@ def bench_command(
         report.show(_console)
     for path in report.save(output):
         Console(stderr=True).print(f"wrote {path}", highlight=False)
+
+
+@app.command(name="doctor")
+def doctor_command(
+    format_: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+) -> None:
+    """Check what Spark needs on this machine, and say how to get what is missing.
+
+    Ends with 1 when Spark cannot run. Example: muntin doctor --format json
+    """
+    findings = doctor()
+    if format_ == "json":
+        sys.stdout.write(json.dumps(findings.to_json(), indent=2) + "\n")
+    else:
+        _console.print(str(findings), highlight=False, markup=False, soft_wrap=True)
+    if not findings.ok:
+        raise typer.Exit(1)
 
 
 def main() -> None:

@@ -1,0 +1,127 @@
+"""How a folder of results is laid out: whose it is, and how its files are named."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+
+from muntin.sinks.durable import TEMPORARY, make_folder, write_atomically
+from muntin.sinks.manifest import FORMAT, check_format
+from muntin.sinks.problems import SinkError
+
+MARKER = "_muntin.json"
+QUERIES = "_queries.json"
+# b for the results of a batch, c for a compaction up to a batch.
+_DATA_NAME = re.compile(r"[bc](\d{20})-[0-9A-Za-z_.-]+\.parquet")
+_QUERY_NAME = re.compile(r"[0-9A-Za-z_]+")
+
+
+def folder_of(query: str) -> str:
+    """The folder of a query's files; names that differ only in case share it.
+
+    Folders that begin with ``_`` are not data to most readers, and some are Muntin's own; no
+    query's name has a ``-``.
+
+    >>> folder_of("Spikes"), folder_of("_commits")
+    ('spikes', 'q-_commits')
+    """
+    if not _QUERY_NAME.fullmatch(query):
+        raise SinkError(
+            f"{query!r} is no name of a query", hint="names have letters, digits and _ only"
+        )
+    name = query.lower()
+    return f"q-{name}" if name.startswith("_") else name
+
+
+def file_name(kind: str, batch: int, attempt: int | str) -> str:
+    """A name that no other attempt uses, in this run or in one before a restart."""
+    shown = re.sub(r"[^0-9A-Za-z_.]", "_", str(attempt))
+    return f"{kind}{batch:020d}-{shown}-{uuid4().hex[:12]}.parquet"
+
+
+def data_files(root: Path) -> Iterator[tuple[Path, int]]:
+    """Every file of results in the folder, committed or not, with its batch."""
+    for folder in root.iterdir():
+        if folder.is_dir() and not folder.name.startswith(("_", ".")):
+            for path in folder.iterdir():
+                found = _DATA_NAME.fullmatch(path.name)
+                if found is not None:
+                    yield path, int(found[1])
+
+
+def read_marker(root: Path) -> str | None:
+    """The run that writes to the folder; None where nobody does."""
+    path = root / MARKER
+    try:
+        content = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError as error:
+        raise SinkError(f"{path} is damaged: {error}", hint="restore it from a copy") from error
+    check_format(content, str(path))
+    return str(content.get("run", ""))
+
+
+def claim(root: Path, run: str) -> None:
+    """Make the folder one for results of this run; one that holds anything else is refused."""
+    owner = read_marker(root)
+    if owner is None:
+        make_folder(root)
+        foreign = sorted(path.name for path in root.iterdir() if not path.name.startswith("."))
+        if foreign:
+            raise SinkError(
+                f"{root} holds other files than results of Muntin, such as {foreign[0]}",
+                hint="choose an empty folder, or one that does not exist",
+            )
+    elif run and owner and owner != run:
+        raise SinkError(
+            f"{root} holds the results of another run",
+            hint="continue with that run's checkpoint, or choose another folder",
+        )
+    if owner is None or (run and not owner):
+        content = json.dumps({"format": FORMAT, "run": run})
+        write_atomically(root / MARKER, content.encode())
+
+
+def remove_temporary(root: Path) -> None:
+    """Remove what a crash left between writing a file and naming it."""
+    for path in root.glob(f"{TEMPORARY}*"):
+        path.unlink(missing_ok=True)
+
+
+def declared(root: Path) -> dict[str, pa.Schema]:
+    """The queries whose columns are known, whether they have results or not."""
+    path = root / QUERIES
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise SinkError(f"{path} is damaged: {error}", hint="restore it from a copy") from error
+    check_format(content, str(path))
+    return {
+        name: pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
+        for name, schema in content["queries"].items()
+    }
+
+
+def declare(root: Path, schemas: Mapping[str, pa.Schema]) -> None:
+    """Add queries to those that are known; a name in another case replaces the one before."""
+    known = declared(root)
+    added = {name.lower() for name in schemas}
+    merged = {name: schema for name, schema in known.items() if name.lower() not in added}
+    merged |= schemas
+    if merged == known:
+        return
+    encoded = {
+        name: base64.b64encode(schema.serialize().to_pybytes()).decode()
+        for name, schema in merged.items()
+    }
+    content = json.dumps({"format": FORMAT, "queries": encoded})
+    write_atomically(root / QUERIES, content.encode())

@@ -1,0 +1,126 @@
+"""A SparkSession that the user has started: taken as it is, and what it lacks is said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muntin.spark.findings import Finding, Findings
+from muntin.spark.packages import check_packages
+from muntin.spark.problems import SparkError, SparkWarning
+from muntin.spark.settings import ARROW, PROVIDER, ROCKSDB, TIME_ZONE, local_cores
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def is_connect(session: Any) -> bool:
+    """Whether a session, or a DataFrame, belongs to Spark Connect."""
+    return any(kind.__module__.startswith("pyspark.sql.connect.") for kind in type(session).__mro__)
+
+
+def refuse_connect(what: str) -> SparkError:
+    """The error for Spark Connect, which has no driver for Muntin to run in."""
+    return SparkError(
+        f"{what} uses Spark Connect, and Muntin needs the driver's own process: it sets local "
+        "properties of tasks and commits each batch there",
+        hint="run inside the driver with a classic session: unset SPARK_REMOTE and "
+        "SPARK_API_MODE, and give a master such as local[*] or spark://host:7077",
+    )
+
+
+def check_session(session: SparkSession) -> Findings:
+    """What a session has and lacks; nothing of it is changed.
+
+    A problem keeps streams from running; a warning tells of what they would do better with.
+    Spark Connect is refused at once.
+    """
+    if is_connect(session):
+        raise refuse_connect("this session")
+    checks: tuple[Callable[[SparkSession], Finding], ...] = (
+        _check_running,
+        _check_state_store,
+        _check_time_zone,
+        _check_arrow,
+        _check_interpreter,
+    )
+    found = Findings([_check_running(session)])
+    if found.ok:
+        found.extend(check(session) for check in checks[1:])
+        found.extend(check_packages())
+    return found
+
+
+def require_session(session: SparkSession) -> SparkSession:
+    """The session itself, if Muntin can run on it.
+
+    Raises:
+        SparkError: All problems, each with its remedy.
+    """
+    found = check_session(session)
+    if found.problems:
+        raise SparkError(
+            "; ".join(f"{one.check}: {one.found}" for one in found.problems),
+            hint="; ".join(one.remedy for one in found.problems if one.remedy),
+        )
+    for one in found.warnings:
+        text = f"{one.check}: {one.found}. {one.remedy}"
+        warnings.warn(text, SparkWarning, stacklevel=3)
+    return session
+
+
+def _check_running(session: SparkSession) -> Finding:
+    if session.sparkContext._jsc is None:  # noqa: SLF001  PySpark has no public name for it
+        remedy = "start another one, for instance with muntin.spark.session()"
+        return Finding("session", "problem", "it has been stopped", remedy)
+    return Finding("session", "ok", f"Spark {session.version} on {session.sparkContext.master}")
+
+
+def _check_state_store(session: SparkSession) -> Finding:
+    provider = session.conf.get(PROVIDER)
+    if provider and provider.endswith("RocksDBStateStoreProvider"):
+        return Finding("state store", "ok", "RocksDB")
+    name = str(provider).rpartition(".")[2]
+    found = f"{name} holds all state in the driver's and executors' heap"
+    return Finding("state store", "warning", found, f"set {PROVIDER} to {ROCKSDB}")
+
+
+def _check_time_zone(session: SparkSession) -> Finding:
+    zone = str(session.conf.get(TIME_ZONE))
+    if zone in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00"):
+        return Finding("time zone", "ok", zone)
+    found = f"Spark shows and reads times in {zone}, Muntin aligns windows in UTC"
+    return Finding("time zone", "warning", found, f"set {TIME_ZONE} to UTC")
+
+
+def _check_arrow(session: SparkSession) -> Finding:
+    if session.conf.get(ARROW) == "true":
+        return Finding("Arrow", "ok", "on")
+    found = "Spark converts frames row by row"
+    return Finding("Arrow", "warning", found, f"set {ARROW} to true")
+
+
+def _check_interpreter(session: SparkSession) -> Finding:
+    """Whether workers run this interpreter: others lack the packages, or the Python version."""
+    worker = session.sparkContext.pythonExec
+    found_at = shutil.which(worker)
+    # A virtual environment has several names for its one interpreter, all in one folder.
+    if found_at and Path(found_at).parent == Path(sys.executable).parent:
+        return Finding("worker Python", "ok", found_at)
+    remedy = (
+        f"before the session starts, set the environment variable PYSPARK_PYTHON to "
+        f"{sys.executable}, or use muntin.spark.session()"
+    )
+    if local_cores(session.sparkContext.master) is None:
+        # On other machines the same packages may well have another path.
+        return Finding("worker Python", "ok", f"{worker} on the workers")
+    if os.path.sep in worker and Path(worker).exists():
+        found = f"workers run {worker}, this is {sys.executable}"
+        return Finding("worker Python", "warning", found, remedy)
+    found = f"workers run whatever {worker!r} is on their path, this is {sys.executable}"
+    return Finding("worker Python", "problem", found, remedy)

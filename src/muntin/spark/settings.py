@@ -1,0 +1,122 @@
+"""What Spark must be told so that Muntin runs well on it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from muntin.spark.cache import cache_folder, is_writable
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+TIME_ZONE = "spark.sql.session.timeZone"
+ARROW = "spark.sql.execution.arrow.pyspark.enabled"
+ANSI = "spark.sql.ansi.enabled"
+JVM_OPTIONS = "spark.driver.defaultJavaOptions"
+_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
+
+_ALWAYS = {
+    PROVIDER: ROCKSDB,
+    TIME_ZONE: "UTC",
+    ARROW: "true",
+    ANSI: "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+# A task is one core's work: libraries that start a thread for each core would fight over them.
+ONE_THREAD = {
+    "POLARS_MAX_THREADS": "1",
+    "OMP_NUM_THREADS": "1",  # also the size of Arrow's pool
+    "ARROW_IO_THREADS": "2",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+
+
+def local_cores(master: str | None) -> int | None:
+    """How many cores a local master uses; None for any other master.
+
+    >>> local_cores("local[3]"), local_cores("local"), local_cores("spark://host:7077")
+    (3, 1, None)
+    """
+    found = _LOCAL.fullmatch((master or "").strip())
+    if found is None:
+        return None
+    if found[1] == "*":
+        usable = getattr(os, "sched_getaffinity", None)
+        return len(usable(0)) if usable else os.cpu_count() or 1
+    return int(found[1] or 1)
+
+
+def default_settings(master: str | None) -> dict[str, str]:
+    """The settings of a session that Muntin starts; what the user sets comes before them."""
+    settings = dict(_ALWAYS)
+    cores = local_cores(master)
+    if cores is not None:
+        settings["spark.sql.shuffle.partitions"] = str(cores)
+        # A laptop changes networks; a session on one machine needs none.
+        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+    environment = dict(ONE_THREAD)
+    if kernels := kernel_cache(is_local=cores is not None):
+        environment["NUMBA_CACHE_DIR"] = kernels
+    for name, value in environment.items():
+        settings[f"spark.executorEnv.{name}"] = value
+    return settings
+
+
+def kernel_cache(*, is_local: bool) -> str | None:
+    """Where workers keep compiled kernels; None for the place beside the source.
+
+    On one machine, workers share what the driver has compiled. On a cluster it is a folder in
+    each executor's own working directory, the one place that is always writable.
+    """
+    if not is_local:
+        return "muntin-kernels"
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return str(Path(chosen).absolute())
+    if is_writable(Path(__file__).parents[1] / "__pycache__"):
+        return None
+    folder = cache_folder()
+    return str(folder / "kernels") if folder is not None else None
+
+
+def spark_home() -> Path:
+    """The Spark that PySpark starts."""
+    if home := os.environ.get("SPARK_HOME"):
+        return Path(home)
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("pyspark")
+    return Path(spec.origin).parent
+
+
+def conf_folder() -> Path:
+    """Where an administrator's settings are."""
+    return Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
+
+
+def administered_settings() -> dict[str, str]:
+    """What ``spark-defaults.conf`` sets; a session's own settings would silently win over it."""
+    try:
+        text = (conf_folder() / "spark-defaults.conf").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    pairs = [
+        re.split(r"\s*=\s*|\s+", line.strip(), maxsplit=1)
+        for line in text.splitlines()
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def jvm_options(administered: Mapping[str, str], given: Mapping[str, str]) -> list[str]:
+    """The options of the driver's JVM that come before Muntin's own."""
+    return [
+        *administered.get(JVM_OPTIONS, "").split(),
+        *given.get(JVM_OPTIONS, "").split(),
+    ]

@@ -1,0 +1,237 @@
+"""The session that Muntin starts, and those it finds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from muntin import spark as muntin_spark
+from muntin.spark import SparkError, SparkWarning, archive, existing, java, settings
+from muntin.spark.cache import cache_folder
+
+
+def test_a_session_has_what_streams_need(spark: Any) -> None:
+    assert muntin_spark.check_session(spark).warnings == []
+    assert muntin_spark.check_session(spark).ok
+    assert spark.conf.get(settings.PROVIDER) == settings.ROCKSDB
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_workers_run_this_interpreter_with_one_thread(spark: Any) -> None:
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import polars as pl
+
+        for _ in batches:
+            values = [sys.executable, str(pa.cpu_count()), str(pl.thread_pool_size())]
+            yield pa.RecordBatch.from_pydict({"value": values})
+
+    rows = spark.range(1).coalesce(1).mapInArrow(look, "value string").collect()
+    assert [row.value for row in rows] == [sys.executable, "1", "1"]
+
+
+def test_the_active_session_is_taken_as_it_is(spark: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert muntin_spark.session(master="local[2]") is spark
+    with pytest.warns(SparkWarning, match=r"not applied: spark\.some\.key"):
+        assert muntin_spark.session(config={"spark.some.key": 1}) is spark
+
+
+def test_what_an_active_session_lacks_is_said(spark: Any) -> None:
+    other = spark.newSession()
+    other.conf.set(settings.PROVIDER, "org.example.HeapStore")
+    other.conf.set(settings.TIME_ZONE, "Europe/Athens")
+    other.conf.set(settings.ARROW, "false")
+    with pytest.warns(SparkWarning) as caught:
+        assert muntin_spark.require_session(other) is other
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == 3
+    assert "HeapStore" in said[0]
+    assert f"set {settings.TIME_ZONE} to UTC" in said[1]
+    assert f"set {settings.ARROW} to true" in said[2]
+
+
+def test_workers_of_another_interpreter_are_refused(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python-of-nobody")
+    with pytest.raises(SparkError, match="python-of-nobody") as caught:
+        muntin_spark.require_session(spark)
+    assert "PYSPARK_PYTHON" in str(caught.value.hint)
+
+
+class TestSparkConnect:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {"master": "sc://host"},
+            {"config": {"spark.remote": "sc://host"}},
+            {"config": {"spark.api.mode": "connect"}},
+        ],
+    )
+    def test_it_is_refused_when_asked_for(self, arguments: dict[str, Any]) -> None:
+        with pytest.raises(SparkError, match="Spark Connect"):
+            muntin_spark.session(**arguments)
+
+    def test_it_is_refused_when_the_environment_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SPARK_REMOTE", "sc://host")
+        with pytest.raises(SparkError, match="SPARK_REMOTE"):
+            muntin_spark.session()
+        assert not muntin_spark.doctor().ok
+
+    def test_its_sessions_are_known_by_their_module(self) -> None:
+        remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+        assert existing.is_connect(remote)
+        with pytest.raises(SparkError, match="Spark Connect"):
+            muntin_spark.check_session(remote)
+
+
+SCRIPT = """
+import sys, warnings
+import muntin.spark
+for expected in sys.argv[1:]:
+    session = muntin.spark.session(master="local[1]", config={"spark.driver.memory": "512m"})
+    options = session.sparkContext.getConf().get("spark.driver.defaultJavaOptions")
+    assert expected in options, options
+    assert session.range(3).count() == 3
+    muntin.spark.stop(session)
+try:
+    muntin.spark.session(master="nowhere")
+except muntin.spark.SparkError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_an_archive_is_recorded_once_and_then_used(tmp_path: Path) -> None:
+    """Two sessions, one after the other, in one process, with a cache of their own."""
+    found = java.find_java()
+    if found is None or not (found.runtime / "lib" / "server" / "classes.jsa").exists():
+        pytest.skip("this Java cannot record archives")
+    command = [sys.executable, "-c", SCRIPT, "ArchiveClassesAtExit", "SharedArchiveFile"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+        env={**os.environ, "MUNTIN_CACHE_DIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Spark did not start on 'nowhere': " in done.stdout
+    assert " WARN " not in done.stderr
+    assert len(list(tmp_path.glob("classes/*.jsa"))) == 1
+
+
+class TestArchives:
+    @pytest.fixture
+    def runtime(self, tmp_path: Path) -> java.Java:
+        base = tmp_path / "jre" / "lib" / "server"
+        base.mkdir(parents=True)
+        (base / "classes.jsa").write_bytes(b"base")
+        return java.Java(tmp_path / "jre", tmp_path / "jre", "17.0.1", "PATH")
+
+    def made(self, runtime: java.Java, folder: Path, *more: str) -> archive.Archive:
+        found = archive.archive_for(runtime, runtime.runtime, folder, more)
+        assert found is not None
+        return found
+
+    def test_one_process_records_and_the_next_ones_use_it(
+        self, runtime: java.Java, tmp_path: Path
+    ) -> None:
+        one = self.made(runtime, tmp_path)
+        recording = one.options()[-1]
+        assert recording.startswith("-XX:ArchiveClassesAtExit=")
+        assert one.options() == []
+        target = Path(recording.partition("=")[2])
+        target.write_bytes(b"\0" * 4096)
+        assert one.options() == [], "a file without its header is not whole"
+        target.write_bytes(bytes.fromhex("a8ab0bf0") + b"rest")
+        assert one.options()[-1] == f"-XX:SharedArchiveFile={one.path}"
+        assert self.made(runtime, tmp_path, "other class path").options() != one.options()
+
+    def test_another_java_has_another_archive(self, runtime: java.Java, tmp_path: Path) -> None:
+        newer = java.Java(runtime.home, runtime.runtime, "21.0.2", "PATH")
+        assert self.made(runtime, tmp_path).key != self.made(newer, tmp_path).key
+
+    def test_failed_attempts_come_to_an_end(
+        self, runtime: java.Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(archive, "_PATIENCE", -1)
+        monkeypatch.setattr(archive, "_is_running", lambda owner: False)
+        one = self.made(runtime, tmp_path)
+        assert [bool(one.options()) for _ in range(5)] == [True, True, True, False, False]
+
+    def test_only_one_of_many_processes_records(self, runtime: java.Java, tmp_path: Path) -> None:
+        one = self.made(runtime, tmp_path)
+        code = (
+            "import sys; from pathlib import Path; from muntin.spark.archive import Archive\n"
+            "print(len(Archive(Path(sys.argv[1]), sys.argv[2]).options()))\n"
+            "sys.stdin.read()"
+        )
+        command = [sys.executable, "-c", code, str(one.folder), one.key]
+        pipe = subprocess.PIPE
+        running = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(6)]
+        counts = [process.stdout.readline().strip() for process in running if process.stdout]
+        for process in running:
+            process.communicate()
+        assert sorted(counts) == ["0"] * 5 + ["2"]
+
+    def test_it_is_left_out_where_it_is_impossible(
+        self, runtime: java.Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        spaces = tmp_path / "a b"
+        assert archive.archive_for(runtime, tmp_path, spaces) is None
+        assert archive.archive_for(runtime, tmp_path, None) is None
+        file = tmp_path / "file"
+        file.write_text("")
+        assert archive.Archive(file, "k").options() == []
+        monkeypatch.setenv("MUNTIN_CLASS_ARCHIVE", "0")
+        assert archive.archive_for(runtime, tmp_path, tmp_path) is None
+        monkeypatch.delenv("MUNTIN_CLASS_ARCHIVE")
+        (runtime.runtime / "lib" / "server" / "classes.jsa").unlink()
+        assert archive.archive_for(runtime, tmp_path, tmp_path) is None
+
+
+def test_administered_settings_come_before_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["# a comment", "spark.master  spark://host:7077", "spark.x=1 2", "", "spark.empty"]
+    (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    found = settings.administered_settings()
+    assert found == {"spark.master": "spark://host:7077", "spark.x": "1 2"}
+
+
+def test_settings_of_a_cluster_leave_the_network_alone() -> None:
+    cluster = settings.default_settings("spark://host:7077")
+    assert "spark.driver.host" not in cluster
+    assert "spark.sql.shuffle.partitions" not in cluster
+    assert cluster["spark.executorEnv.NUMBA_CACHE_DIR"] == "muntin-kernels"
+    assert settings.default_settings("local[3]")["spark.sql.shuffle.partitions"] == "3"
+
+
+def test_a_cache_folder_that_others_may_write_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_to_all = tmp_path / "shared"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    monkeypatch.setenv("MUNTIN_CACHE_DIR", str(open_to_all))
+    assert cache_folder() is None
+    monkeypatch.setenv("MUNTIN_CACHE_DIR", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+
+
+def test_names_of_connect_do_not_hit_classic_sessions() -> None:
+    assert not existing.is_connect(SimpleNamespace())
