@@ -107,7 +107,7 @@ def test_every_query_answers_what_recomputation_answers(seed: int) -> None:
     for batch in table.to_batches(max_chunksize=rng.choice([3, 10])):
         if waiting and rng.random() < 0.4:
             asked = waiting.pop()
-            seen = -NEVER if engine._seen is None else engine._seen
+            seen = -NEVER if engine.seen is None else engine.seen
             joined = Member(one(asked.sql), seen, asked.outputs)
             engine.add(joined.query)
             members.append(joined)

@@ -70,7 +70,7 @@ def test_slices_that_no_window_needs_are_forgotten() -> None:
     engine = engine_for("SELECT sum(v) AS s FROM s [RANGE 8 SLIDE 4]", 0)
     for time in range(1000):
         engine.feed(rows(time))
-        assert engine._stores[0].slices <= 3
+        assert engine.progress().slices <= 3
 
 
 @pytest.mark.parametrize("window", ["ROWS 4 SLIDE 4", "RANGE 4 SLIDE 4 WATTR v"])

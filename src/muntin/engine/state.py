@@ -1,0 +1,147 @@
+"""Stage B's state: the partials kept between batches, and how far each query is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.engine.answering import Answered, Answerer
+from muntin.engine.families import FIRST_WINDOW, LAST_WINDOW, Due
+from muntin.engine.joining import OldCut, carry_cuts, carry_stores, first_window
+from muntin.engine.snapshot import pack, unpack
+from muntin.engine.stage_a import PartialBatch
+from muntin.engine.store import BEGINNING, SliceStore
+from muntin.plan.nodes import SharedPlan
+from muntin.plan.timeline import Timeline
+
+Ints = npt.NDArray[np.int64]
+RowTimes = Callable[[Ints, Ints], tuple[Ints, Ints]]
+
+
+class State:
+    """Takes in partials, answers windows when they are due, and forgets what no window needs.
+
+    ``seen`` is the largest event time so far, ``watermark`` the time up to which windows are
+    answered. All partials of a stream may go through one state, or those of some groups each
+    through another: then each must be told the times of all.
+    """
+
+    def __init__(self, plan: SharedPlan, row_times: RowTimes | None = None) -> None:
+        self.plan = plan
+        self.watermark: int | None = None
+        self.seen: int | None = None
+        self.stores = [SliceStore(node) for node in plan.partials]
+        self._row_times = row_times or _no_rows
+        self._answer = Answerer(plan, self._row_times)
+        # The number of each query's next window, and of the first one in an open gap.
+        self._next = np.full(len(plan.finals), FIRST_WINDOW)
+        self._gaps: dict[str, int] = {}
+        # The cuts of slices from before the plan changed.
+        self._old_cuts: list[OldCut] = []
+
+    def take(self, partials: Sequence[PartialBatch], latest: int | None) -> None:
+        """Take in the partials of a batch and its largest event time."""
+        for store, batch in zip(self.stores, partials, strict=True):
+            store.add(batch)
+        if latest is not None:
+            self.seen = latest if self.seen is None else max(self.seen, latest)
+
+    def advance(self, watermark: int) -> Answered:
+        """Answer the windows that end at or before a time, and forget what no other needs."""
+        if self.watermark is not None and watermark <= self.watermark:
+            return Answered()
+        self.watermark = watermark
+        _, slides, phases = self.plan.windows.T
+        answered = self._answer_until((watermark - phases) // slides)
+        answered.tables = {name: answered.tables[name] for name in answered.last}
+        self._evict()
+        return answered
+
+    def close(self) -> Answered:
+        """Answer every window that holds a row and has no answer yet; all queries have a table."""
+        return self._answer_until(np.full(len(self.plan.finals), LAST_WINDOW))
+
+    def _answer_until(self, last: Ints) -> Answered:
+        answered = self._answer(self.stores, Due(self._next, last, self._gaps))
+        self._next = np.maximum(self._next, last + 1)
+        for final in self.plan.finals:
+            if final.query.emit_empty and final.name in answered.last:
+                self._gaps[final.name] = answered.last[final.name] + 1
+        return answered
+
+    def _evict(self) -> None:
+        """Forget the slices that lie before the next window of every query."""
+        if not self.plan.finals:
+            return
+        ranges, slides, phases = self.plan.windows.T
+        needed = np.full(len(self.stores), LAST_WINDOW)
+        owners = [final.partials for final in self.plan.finals]
+        np.minimum.at(needed, owners, phases + self._next * slides - ranges)
+        for store, start in zip(self.stores, needed.tolist(), strict=True):
+            store.evict(start)
+
+    def adopt(self, plan: SharedPlan) -> None:
+        """Go on with another plan, from the next batch on: some queries joined, some left."""
+        old = self.plan
+        seen = BEGINNING - 1 if self.seen is None else self.seen
+        self.stores = carry_stores(self.stores, plan, seen + 1)
+        self._old_cuts = carry_cuts(old, self._old_cuts, plan, seen, self.stores)
+        queries = {final.name: final.query for final in plan.finals}
+        stay = {f.name for f in old.finals if queries.get(f.name) == f.query}
+        known = {final.name: k for final, k in zip(old.finals, self._next, strict=True)}
+        self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
+        self.plan, self._answer = plan, Answerer(plan, self._row_times)
+        self._next = np.full(len(plan.finals), FIRST_WINDOW)
+        for index, final in enumerate(plan.finals):
+            if final.name in stay:
+                self._next[index] = known[final.name]
+            elif self.seen is not None:
+                slicing = plan.slicings[plan.partials[final.partials].slicing].identity
+                store = self.stores[final.partials]
+                self._next[index] = first_window(
+                    final, slicing, store, self._old_cuts, self.watermark
+                )
+
+    def snapshot(self, **extra: object) -> bytes:
+        """The state as bytes, from which :meth:`restore` goes on identically.
+
+        ``extra`` values, which JSON can hold, travel with it.
+        """
+        state = {
+            "watermark": self.watermark,
+            "next": self._next.tolist(),
+            "gaps": self._gaps,
+            "seen": self.seen,
+            "cuts": [
+                (cut.slicing[0], cut.slicing[1].column, cut.slicing[2], cut.until, cut.classes)
+                for cut in self._old_cuts
+            ],
+            "extra": extra,
+        }
+        return pack(state, self.plan, self.stores)
+
+    @classmethod
+    def restore(
+        cls, plan: SharedPlan, data: bytes, row_times: RowTimes | None = None
+    ) -> tuple[State, dict[str, object]]:
+        """The state of a snapshot of the same plan, and what travelled with it."""
+        held, stores = unpack(data, plan)
+        state = cls(plan, row_times)
+        state.watermark, state.seen = held["watermark"], held["seen"]
+        state._next, state._gaps = np.array(held["next"], np.int64), held["gaps"]
+        state._old_cuts = [
+            OldCut(
+                (measure, Timeline.of(plan.source, column), owner),
+                until,
+                tuple(map(tuple, classes)),
+            )
+            for measure, column, owner, until, classes in held["cuts"]
+        ]
+        state.stores = stores
+        return state, held["extra"]
+
+
+def _no_rows(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    return starts, ends
