@@ -53,11 +53,6 @@ class Family:
         """The columns of groups and lowered aggregates."""
         return self.finals[0].schema
 
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """The places of the group columns in the partials' grouping."""
-        return self.finals[0].groups
-
     def members(self) -> list[int]:
         """The predicates that some query reads, in order."""
         return sorted({member for final in self.finals for member in _members(final)})

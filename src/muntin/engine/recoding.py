@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates.columns import empty
-from muntin.engine.store import SliceStore, SliceTable, merge
+from muntin.engine.partials import SliceTable, merge
+from muntin.engine.store import SliceStore
 from muntin.plan.nodes import Partials
 from muntin.plan.selection import Cells, Selection, Signatures
 from muntin.predicates import Ranked, Region, Shape

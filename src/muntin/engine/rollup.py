@@ -11,6 +11,7 @@ import numpy.typing as npt
 from muntin.aggregates.column import PartColumn
 from muntin.engine.encoding import compact
 from muntin.engine.entry_kernels import slots_of
+from muntin.engine.partials import SliceTable
 from muntin.engine.rollup_kernels import (
     count_runs,
     list_ranges,
@@ -18,7 +19,6 @@ from muntin.engine.rollup_kernels import (
     number_owners,
     rank_places,
 )
-from muntin.engine.store import SliceTable
 from muntin.plan.selection import Cells, Selection
 from muntin.predicates import Shape
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.columns import from_arrow
-from muntin.engine.stage_a import PartialBatch
-from muntin.engine.store import SliceStore, signature_bytes
+from muntin.engine.partials import PartialBatch, signature_bytes
+from muntin.engine.store import SliceStore
 from muntin.errors import DataError
 from muntin.plan.nodes import Partials, SharedPlan
 from muntin.plan.selection import Cells, Selection, Signatures

@@ -19,6 +19,7 @@ from muntin.engine.encoding import compact
 from muntin.engine.entries import Cut, find_entries
 from muntin.engine.entry_kernels import number_runs
 from muntin.engine.failures import count_errors
+from muntin.engine.partials import PartialBatch, coarser
 from muntin.engine.reading import Reader
 from muntin.engine.selecting import Scope, Selector
 from muntin.expressions import Bound
@@ -32,21 +33,6 @@ Bitmaps = npt.NDArray[np.uint8]
 
 # What a column derives from its arguments stays in the cache, and off fresh pages of memory.
 _BLOCK = 1 << 17
-
-
-@dataclass(frozen=True)
-class PartialBatch:
-    """Partials of one batch: entry ``i`` is of slice ``starts[i]`` and group ``keys[..][i]``.
-
-    ``codes`` tell rows of different predicates apart where the selection does so: the key of a
-    cell, or a place in ``signatures``.
-    """
-
-    starts: Ints
-    keys: tuple[pa.Array, ...]
-    codes: Ints | None
-    columns: tuple[PartColumn, ...]
-    signatures: Bitmaps | None = None
 
 
 @dataclass
@@ -96,7 +82,7 @@ class StageA:
             read = reader(batch)
             joined = [cut.joined(read.rows) for cut in cuts]
             for place, node in enumerate(self.plan.partials):
-                if node.relation == number:
+                if node.relation == number and node.finer is None:
                     selector = self._selectors[place]
                     partials[place] = _accumulate(node, selector, joined[node.slicing], read.scope)
             placed = [cut.slices >= 0 for cut in joined]
@@ -106,8 +92,13 @@ class StageA:
         # Only queries that name another time column may do without the stream's own.
         own = times.get(self.plan.timeline)
         ticks = np.empty(0, np.int64) if own is None else own.given()
+        updates = sum(_updates(each) for each in partials.values())
+        for place, node in enumerate(self.plan.partials):
+            if node.finer is not None:
+                finer = partials[node.finer]
+                partials[place] = coarser(node, self.plan.partials[node.finer], finer)
+                updates += finer.starts.size
         ordered = [partials[place] for place in range(len(self.plan.partials))]
-        updates = sum(_updates(each) for each in ordered)
         return StageOutput(ordered, ticks, rows, late_rows, bad_rows, updates, errors)
 
     def _usable(self, batch: pa.Table) -> tuple[pa.Table, int]:

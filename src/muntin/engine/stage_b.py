@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from muntin.aggregates.column import PartColumn
 from muntin.engine.families import Family
+from muntin.engine.partials import SliceTable
 from muntin.engine.rollup import RolledUp
-from muntin.engine.store import SliceTable, coarser
 from muntin.engine.window_kernels import count_windows, list_windows, window_order
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, Partials
@@ -64,12 +64,12 @@ class StageB:
     def __init__(self, node: Partials, table: SliceTable) -> None:
         self.node = node
         self.steps = 0
-        self._tables = {tuple(range(len(node.grouping))): table}
+        self.table = table
 
     def answer(self, family: Family) -> Answer:
         """The windows that are due of all queries in a family."""
         members = family.members()
-        rolled = RolledUp(self._table(family.groups), self.node.selection, members)
+        rolled = RolledUp(self.table, self.node.selection, members)
         places = {member: place for place, member in enumerate(members)}
         source = family.source(rolled, places)
         windows = windows_of(source.groups, source.starts, family, source.segments)
@@ -102,14 +102,6 @@ class StageB:
             return int(starts.size + 2 * windows.windows.size)
         covered = windows.highs - windows.lows
         return int(covered[covered > 1].sum())
-
-    def _table(self, groups: tuple[int, ...]) -> SliceTable:
-        """The partials by some of the group columns: those of finer groups are rolled up."""
-        if groups not in self._tables:
-            finest = next(iter(self._tables.values()))
-            self.steps += finest.starts.size
-            self._tables[groups] = coarser(self.node, finest, groups)
-        return self._tables[groups]
 
 
 def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> WindowTable:

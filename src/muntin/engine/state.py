@@ -10,8 +10,8 @@ import numpy.typing as npt
 from muntin.engine.answering import Answered, Answerer
 from muntin.engine.families import FIRST_WINDOW, LAST_WINDOW, Due
 from muntin.engine.joining import OldCut, carry_cuts, carry_stores, first_window
+from muntin.engine.partials import PartialBatch
 from muntin.engine.snapshot import pack, unpack
-from muntin.engine.stage_a import PartialBatch
 from muntin.engine.store import BEGINNING, SliceStore
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.timeline import Timeline

@@ -104,9 +104,15 @@ def _share(
     relations = tuple(dict.fromkeys(query.relation for query in bound))
     partials: list[Partials] = []
     finals: dict[str, Final] = {}
+    kept = [tree.accumulators() for tree in trees]
+    for tree, needed in zip(trees, kept, strict=True):
+        # What is rolled up from a tree is kept there too.
+        if tree.finer is not None:
+            for each in needed:
+                kept[tree.finer].setdefault(each, len(kept[tree.finer]))
     numbers = number_trees(trees, slicings, options.previous)
     for place, (number, tree) in enumerate(zip(numbers, trees, strict=True)):
-        accumulators = tree.accumulators()
+        accumulators = kept[place]
         partials.append(
             Partials(
                 number,
@@ -115,6 +121,7 @@ def _share(
                 tree.grouping,
                 tree.selection,
                 tuple(accumulators),
+                tree.finer,
             )
         )
         for query in tree.queries:
@@ -198,7 +205,6 @@ def _final(
         bound.having,
         bound.lowered_schema,
         tree.member(bound),
-        tuple(tree.grouping.index(group) for group in bound.grouping),
     )
 
 

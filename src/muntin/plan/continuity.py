@@ -47,7 +47,8 @@ def kept_trees(bound: Sequence[BoundQuery], previous: SharedPlan | None) -> dict
         node = previous.partials[final.partials]
         if asked.get(final.name) == final.query and isinstance(node.selection, Cells):
             dimensions = frozenset(each.key for each in node.selection.bounds)
-            kept[final.name] = Kept(node.number, dimensions)
+            finer = None if node.finer is None else previous.partials[node.finer].number
+            kept[final.name] = Kept(node.number, dimensions, finer)
     return kept
 
 

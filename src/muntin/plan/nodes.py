@@ -63,7 +63,8 @@ class Partials:
     """Partial aggregates kept per slice and group, for the rows of one or more predicates.
 
     The first accumulator is always ``count(*)``: it says whether a window exists. ``number``
-    stays the same from plan to plan while queries come and go.
+    stays the same from plan to plan while queries come and go. ``finer`` is the place of the
+    partials of a finer grouping that are rolled up into these, batch by batch.
     """
 
     number: int
@@ -72,6 +73,7 @@ class Partials:
     grouping: tuple[Bound, ...]
     selection: Selection
     accumulators: tuple[Accumulator, ...]
+    finer: int | None = None
 
     def bounds(self) -> tuple[Bound, ...]:
         """The expressions that rows are evaluated for."""
@@ -107,8 +109,7 @@ class OutputColumn:
 class Final:
     """How one query's windows are assembled from partials and shown.
 
-    ``member`` is the place of its predicate in the partials' selection, ``groups`` the places of
-    its group columns in the partials' grouping, which may be a finer one.
+    ``member`` is the place of its predicate in the partials' selection.
     """
 
     query: Query
@@ -120,7 +121,6 @@ class Final:
     having: Bound | None
     schema: pa.Schema
     member: int = 0
-    groups: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -209,4 +209,4 @@ def _pattern(final: Final) -> tuple[object, ...]:
     )
     shown = tuple(output.value for output in final.outputs)
     columns = (tuple(final.schema.names), tuple(final.schema.types))
-    return final.partials, alone, lowerings, shown, final.having, final.groups, columns
+    return final.partials, alone, lowerings, shown, final.having, columns

@@ -9,6 +9,7 @@ from muntin.windows import SliceManager, Window, duration_text
 
 _HOUR = 3_600_000_000
 _PLAIN = 1_000
+_SHOWN_NAMES = 6
 # Counting more edges than this would take longer than reading the plan.
 _COUNTED_EDGES = 1_000_000
 
@@ -36,7 +37,7 @@ def render(plan: SharedPlan) -> Item:
 
 def _saving(plan: SharedPlan) -> str:
     """How many accumulators a row updates, against one pass per query."""
-    shared = sum(len(node.accumulators) for node in plan.partials)
+    shared = sum(len(node.accumulators) for node in plan.partials if node.finer is None)
     alone = sum(len(_used(plan, final)) for final in plan.finals)
     if alone == shared:
         return "nothing to share"
@@ -73,6 +74,8 @@ def _partials(plan: SharedPlan, number: int, node: Partials) -> Item:
     facts = []
     if node.grouping:
         facts.append("by " + ", ".join(bound.key for bound in node.grouping))
+    if node.finer is not None:
+        facts.append(f"rolled up from partials {node.finer + 1}")
     if relation := plan.relations[node.relation].joins:
         facts.append("joined with " + ", ".join(join.table for join in relation))
     alike = {final.predicate for final in finals}
@@ -83,21 +86,29 @@ def _partials(plan: SharedPlan, number: int, node: Partials) -> Item:
     return Item(
         f"partials {number}",
         tuple(facts),
-        _accumulators(plan, node, finals)
+        _accumulators(plan, node, number - 1)
         + tuple(_final(final, len(alike) > 1) for final in finals),
     )
 
 
-def _accumulators(plan: SharedPlan, node: Partials, finals: list[Final]) -> tuple[Item, ...]:
+def _accumulators(plan: SharedPlan, node: Partials, place: int) -> tuple[Item, ...]:
     """One item for all accumulators that serve the same queries."""
+    fed = {place} | {i for i, each in enumerate(plan.partials) if each.finer == place}
+    used = {final.name: set(_used(plan, final)) for final in plan.finals if final.partials in fed}
     serving: dict[tuple[str, ...], list[str]] = {}
     for accumulator in node.accumulators:
-        served = tuple(f.name for f in finals if accumulator in _used(plan, f))
+        served = tuple(name for name, needed in used.items() if accumulator in needed)
         serving.setdefault(served, []).append(str(accumulator))
     return tuple(
-        Item(", ".join(accumulators), (f"serve {' '.join(names)}",))
+        Item(", ".join(accumulators), (f"serve {_names(names)}",))
         for names, accumulators in serving.items()
     )
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = " ".join(names[:_SHOWN_NAMES])
+    more = len(names) - _SHOWN_NAMES
+    return shown if more <= 0 else f"{shown} and {more:,} more"
 
 
 def _final(final: Final, predicate: bool) -> Item:

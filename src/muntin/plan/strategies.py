@@ -22,7 +22,8 @@ class Tree:
     """Queries that share one set of partials, cut by the slicing of a key.
 
     ``members`` gives for each condition, by its key, its place in the selection; ``number`` is
-    that of the partials it goes on with, None where that is to be found out.
+    that of the partials it goes on with, None where that is to be found out. ``finer`` is the
+    place of the tree whose partials are rolled up into this one's.
     """
 
     slicing: Hashable
@@ -32,6 +33,7 @@ class Tree:
     queries: tuple[BoundQuery, ...]
     members: dict[str, int]
     number: int | None = None
+    finer: int | None = None
 
     def member(self, query: BoundQuery, call: BoundCall | None = None) -> int:
         """The place of a query's predicate, or of what lets rows through to one of its calls."""
