@@ -53,7 +53,7 @@ def encode(column: pa.Array) -> tuple[Ints, pa.Array]:
     ([0, 1, 0], ['a', None])
     """
     if pa.types.is_floating(column.type):
-        column = _canonical(column)
+        column = canonical(column)
     elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         keys = _packed(column)
         if keys is not None:
@@ -85,7 +85,10 @@ def _firsts(codes: Ints, count: int) -> Ints:
     return firsts
 
 
-def _canonical(column: pa.Array) -> pa.Array:
+def canonical(column: pa.Array) -> pa.Array:
+    """The column with one NaN and one zero, as SQL groups them."""
+    if not pa.types.is_floating(column.type):
+        return column
     nan = pa.scalar(float("nan"), column.type)
     zero = pa.scalar(0.0, column.type)
     column = pc.if_else(pc.is_nan(column), nan, column)
