@@ -28,14 +28,6 @@ def number_runs(starts: Ints) -> tuple[Ints, Ints]:
 
 
 @compiled
-def drop_unwanted(keys: Ints, wanted: Bools) -> None:
-    """Replace the keys of cells that no predicate wants by -1, in place."""
-    for i in range(keys.size):
-        if not wanted[keys[i]]:
-            keys[i] = -1
-
-
-@compiled
 def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     """Number the pairs of slice and code of rows that come slice by slice, in that order.
 
@@ -45,8 +37,10 @@ def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints
     ids = np.empty(slices.size, np.int64)
     owners = np.empty(slices.size, np.int64)
     found = np.empty(slices.size, np.int64)
-    seen = np.zeros(size, np.bool_)
-    numbers = np.empty(size, np.int64)
+    # Read eight at a time: most cells are not seen in a slice.
+    seen = np.zeros((size + 7) // 8 * 8, np.uint8)
+    eights = seen.view(np.uint64)
+    numbers = np.empty(seen.size, np.int32)
     nothing = np.empty(0, np.int64)
     count = 0
     begin = 0
@@ -55,16 +49,19 @@ def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints
         end = begin
         while end < slices.size and slices[end] == current:
             if codes[end] >= 0:
-                seen[codes[end]] = True
+                seen[codes[end]] = 1
             end += 1
         if current < 0 or (end < slices.size and slices[end] < current):
             return nothing, nothing, nothing
-        for code in range(size):
-            if seen[code]:
-                seen[code] = False
-                numbers[code] = count
-                owners[count], found[count] = current, code
-                count += 1
+        for eight in range(eights.size):
+            if eights[eight] == 0:
+                continue
+            for code in range(8 * eight, 8 * eight + 8):
+                if seen[code]:
+                    numbers[code] = count
+                    owners[count], found[count] = current, code
+                    count += 1
+            eights[eight] = 0
         for i in range(begin, end):
             ids[i] = numbers[codes[i]] if codes[i] >= 0 else -1
         begin = end

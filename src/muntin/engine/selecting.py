@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.engine.encoding import compact, encode
-from muntin.engine.entry_kernels import drop_unwanted
+from muntin.engine.encoding import encode
 from muntin.engine.grouping import Groups, group, pairs
 from muntin.expressions import Bound, Evaluated
 from muntin.plan.selection import Cells, Mask, Selection, Signatures
@@ -93,15 +92,7 @@ class Selector:
         return None
 
     def _cells(self, shape: Shape, scope: Scope) -> Selected:
-        keys = shape.keys(scope.ranks(shape))
-        wanted = shape.wanted
-        if wanted is None:
-            numbers, distinct = compact(keys)
-            bitmaps = shape.signatures(shape.ranks_of(distinct))
-            keys = np.where(np.any(bitmaps != 0, axis=1)[numbers], keys, -1)
-        elif wanted.size:
-            drop_unwanted(keys, wanted)
-        return Selected(keys, shape.size)
+        return Selected(shape.wanted_keys(scope.ranks(shape)), shape.size)
 
     def _signatures(self, selection: Signatures, scope: Scope) -> Selected:
         """Bitmaps of all rows, numbered; the one without any predicate is left out."""

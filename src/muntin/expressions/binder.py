@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from muntin.expressions.problems import BindingError
 from muntin.expressions.refused import unknown_function
 from muntin.expressions.registry import apply, functions
 from muntin.expressions.storage import spark_type
+from muntin.expressions.structure import structure
 from muntin.expressions.tree import Column, Literal, Node
 
 MAX_DEPTH = 100
@@ -35,12 +37,16 @@ class Binder:
         self._fields: dict[str, list[pa.Field]] = {}
         for field in schema:
             self._fields.setdefault(field.name.lower(), []).append(field)
+        self._columns: dict[str, Column] = {}
+        self._operands: dict[Hashable, tuple[Node, int]] = {}
         self._depth = 0
+        self._deepest = 0
 
     def bind(self, node: exp.Expr) -> Node:
         """The typed expression; errors name the innermost node at fault."""
         node = node.unnest()
         self._depth += 1
+        self._deepest = max(self._deepest, self._depth)
         try:
             if self._depth > MAX_DEPTH:
                 raise BindingError(
@@ -61,6 +67,14 @@ class Binder:
 
     def column(self, node: exp.Column) -> Node:
         """The column of that name, regardless of case."""
+        plain = isinstance(node.this, exp.Identifier) and not node.args.get("db")
+        known = self._columns.get(node.name) if plain else None
+        if known is None:
+            known = self._find(node)
+            self._columns[node.name] = known
+        return known
+
+    def _find(self, node: exp.Column) -> Column:
         found = self._fields.get(node.name.lower(), [])
         if isinstance(node.this, exp.Star) or node.args.get("db"):
             raise BindingError(f"{node.sql(dialect='spark')} is no column", hint="name one column")
@@ -80,11 +94,30 @@ class Binder:
         kind = type(node)
         if kind in HANDLERS:
             return HANDLERS[kind](self, node)
+        if kind in grammar.COMPARISONS:
+            sides = self._operand(node.this), self._operand(node.expression)
+            return self.call(grammar.OPERATORS[kind], *sides)
         if kind in grammar.OPERATORS:
             return self.call(grammar.OPERATORS[kind], node.this, node.expression)
         if kind in grammar.CALLS:
             return self._known_call(node)
         raise _refusal(node)
+
+    def _operand(self, node: exp.Expr) -> Node:
+        """One side of a comparison: many constants are compared with few expressions."""
+        inner = node.unnest()
+        if isinstance(inner, exp.Column | exp.Literal):
+            return self.bind(inner)
+        key = structure(inner)
+        known = self._operands.get(key)
+        # Deeper inside than before, it may be too deep: then binding it says where.
+        if known is None or self._depth + known[1] > MAX_DEPTH:
+            outer, self._deepest = self._deepest, self._depth
+            bound = self.bind(inner)
+            known = self._operands[key] = bound, self._deepest - self._depth
+            self._deepest = max(self._deepest, outer)
+        self._deepest = max(self._deepest, self._depth + known[1])
+        return known[0]
 
     def _known_call(self, node: exp.Expr) -> Node:
         name, keys = grammar.CALLS[type(node)]
@@ -147,8 +180,13 @@ def _nearest(name: str, known: list[str]) -> str:
 
 def known_names() -> list[str]:
     """Functions that a user may call, by name."""
+    return list(_known_names())
+
+
+@cache
+def _known_names() -> tuple[str, ...]:
     words = [name for name in functions() if name.replace("_", "").isalnum()]
-    return sorted({*words, *grammar.ALIASES} - grammar.FORMS)
+    return tuple(sorted({*words, *grammar.ALIASES} - grammar.FORMS))
 
 
 def _plain(arg: exp.Expr | Node) -> exp.Expr | Node:

@@ -58,17 +58,18 @@ class Bound:
         return hash(self.key)
 
 
-def bind(node: exp.Expr, schema: pa.Schema) -> Bound:
+def bind(node: exp.Expr, schema: pa.Schema, binder: Binder | None = None) -> Bound:
     """Bind a SQL expression of sqlglot's Spark dialect to the columns of a schema.
 
-    Names are looked up regardless of case, table qualifiers are ignored.
+    Names are looked up regardless of case, table qualifiers are ignored. Many expressions over
+    one schema share a `binder` of it.
 
     Raises:
         BindingError: A column or function is unknown, ambiguous or not allowed, or types do not
             fit; its `node` is the node at fault.
     """
     try:
-        root = Binder(schema).bind(node)
+        root = (binder or Binder(schema)).bind(node)
     except RecursionError as error:
         raise BindingError(TOO_DEEP, hint="split it up", node=node) from error
     kind = root.type

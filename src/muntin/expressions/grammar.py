@@ -24,6 +24,8 @@ OPERATORS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "<=>",
 }
 
+COMPARISONS = frozenset([exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ])
+
 # Function nodes by the names of their arguments, in the order the registry wants them.
 CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Abs: ("abs", ("this",)),

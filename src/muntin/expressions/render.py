@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from muntin.expressions.tree import Call, Column, Literal, Node
 from muntin.expressions.types import name_of
@@ -43,6 +44,7 @@ def render(node: Node) -> str:
     return _render(node)[0]
 
 
+@lru_cache(maxsize=1 << 12)
 def quoted_name(name: str) -> str:
     """A column name, in backquotes where SQL needs them."""
     return name if PLAIN_NAME.match(name) else "`" + name.replace("`", "``") + "`"

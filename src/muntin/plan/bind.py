@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
 from muntin.aggregates import Part, ResolvedAggregate, resolve
-from muntin.errors import AggregateError, ExpressionError, QueryError, WindowError
+from muntin.errors import AggregateError, ExpressionError, MuntinError, QueryError, WindowError
 from muntin.expressions import Bound, bind
+from muntin.expressions.binder import Binder
+from muntin.expressions.structure import structure
 from muntin.expressions.types import name_of
 from muntin.plan.nodes import Accumulator, OutputColumn
+from muntin.plan.related import Related, Relations
 from muntin.plan.relations import Relation, relate
 from muntin.plan.timeline import Timeline
 from muntin.queries import AggregateCall, Output, Query, replace_calls
@@ -34,6 +38,10 @@ class BoundCall:
 
     def accumulators(self) -> tuple[Accumulator, ...]:
         """What the call is read off, one accumulator per part."""
+        return self._accumulators
+
+    @cached_property
+    def _accumulators(self) -> tuple[Accumulator, ...]:
         return tuple(
             Accumulator(part, tuple(self.args[i] for i in part.args), self.filter)
             for part in self.aggregate.parts
@@ -72,16 +80,82 @@ def bind_query(
     return replace(bound, query=query)
 
 
+class Binding:
+    """Binds queries to one schema, and what several of them write only once.
+
+    What a query shows (its groups, outputs and HAVING) and its WHERE are told apart, since
+    queries of a set often have one in common. Aggregates are resolved when they are first seen:
+    a binding is for the queries of one plan.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        timeline: Timeline,
+        tables: Mapping[str, pa.Schema] | None = None,
+    ) -> None:
+        self._given = schema, timeline, tables
+        self._timeline = timeline
+        self._relations = Relations(schema, tables or {})
+        self._shown: dict[Hashable, BoundQuery] = {}
+        self._predicates: dict[Hashable, Bound | None] = {}
+        self._binders: dict[int, Binder] = {}
+
+    def bind(self, query: Query) -> BoundQuery:
+        """As :func:`bind_query`."""
+        try:
+            return self._bind(query)
+        except MuntinError:
+            # Says all that is wrong with the query, at its places in the query's own text.
+            return bind_query(query, *self._given)
+
+    def _bind(self, query: Query) -> BoundQuery:
+        related = self._relations.of(query)
+        relation, where = related.relation, query.where
+        outputs = (*query.group_by, *query.select)
+        key = (
+            id(related),
+            len(query.group_by),
+            tuple((output.name, structure(output.node)) for output in outputs),
+            None if query.having is None else structure(query.having),
+        )
+        if key not in self._shown:
+            bare = related.named(replace(query, where=None))
+            self._shown[key] = _Binder(bare, relation, self._timeline).bind()
+        asked = (id(related), None if where is None else structure(where))
+        if asked not in self._predicates:
+            self._predicates[asked] = self._where(query, related)
+        axis = _Binder(query, relation, self._timeline).axis()
+        predicate = self._predicates[asked]
+        return replace(self._shown[key], query=query, axis=axis, predicate=predicate)
+
+    def _where(self, query: Query, related: Related) -> Bound | None:
+        relation = related.relation
+        if id(related) not in self._binders:
+            self._binders[id(related)] = Binder(relation.schema)
+        if query.joins:
+            query = related.named(replace(query, select=(), group_by=(), having=None))
+        binder = self._binders[id(related)]
+        return _Binder(query, relation, self._timeline, binder).predicate()
+
+
 class _Binder:
-    def __init__(self, query: Query, relation: Relation, timeline: Timeline) -> None:
+    def __init__(
+        self,
+        query: Query,
+        relation: Relation,
+        timeline: Timeline,
+        binder: Binder | None = None,
+    ) -> None:
         self.query = query
+        self.binder = binder
         self.relation = relation
         self.schema = relation.schema
         self.timeline = timeline
 
     def bind(self) -> BoundQuery:
         query = self.query
-        axis = self._axis()
+        axis = self.axis()
         grouping = tuple(self._bind(group.node, self.schema) for group in query.group_by)
         calls = {call: self._call(f"${i}", call) for i, call in enumerate(query.calls)}
         lowered = pa.schema(
@@ -95,7 +169,7 @@ class _Binder:
             OutputColumn(output.name, self._bind(self._lowered(output.node, calls), lowered))
             for output in (*groups, *query.select)
         )
-        predicate = self._predicate(query.where, self.schema)
+        predicate = self.predicate()
         having = None
         if query.having is not None:
             having = self._predicate(self._lowered(query.having, calls), lowered)
@@ -112,7 +186,11 @@ class _Binder:
             self.relation,
         )
 
-    def _axis(self) -> tuple[str, Timeline]:
+    def predicate(self) -> Bound | None:
+        """The query's WHERE."""
+        return self._predicate(self.query.where, self.schema)
+
+    def axis(self) -> tuple[str, Timeline]:
         """What the query's window is measured by."""
         window = self.query.window
         if not window.periodic:
@@ -133,7 +211,8 @@ class _Binder:
         return window.measure, timeline
 
     def _bind(self, node: exp.Expr, schema: pa.Schema) -> Bound:
-        return self._located(node, lambda: bind(node, schema))
+        binder = self.binder if schema is self.schema else None
+        return self._located(node, lambda: bind(node, schema, binder))
 
     def _predicate(self, node: exp.Expr | None, schema: pa.Schema) -> Bound | None:
         if node is None:

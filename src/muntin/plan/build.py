@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
-from muntin.plan.bind import BoundQuery, bind_query
+from muntin.plan.bind import Binding, BoundQuery
 from muntin.plan.cells import Counter, cells
 from muntin.plan.continuity import kept_trees, number_trees
 from muntin.plan.nodes import (
@@ -78,11 +78,12 @@ def build_plan(
     """
     _check(strategy, slicing)
     timeline = Timeline.of(schema, time)
+    binding = Binding(schema, timeline, tables)
     bound: list[BoundQuery] = []
     problems: list[Problem] = []
     for query in queries:
         try:
-            bound.append(bind_query(query, schema, timeline, tables))
+            bound.append(binding.bind(query))
         except QueryError as error:
             problems.extend(error.problems)
         except MuntinError as error:

@@ -79,14 +79,16 @@ def relate(
     """
     if not query.joins:
         return Relation((), stream), query
-    return _Relating(query, stream, tables).relate()
+    return Relating(query, stream, tables).relate()
 
 
 class _Unresolved(exp.Expression):
     """Stands for a column that is unknown, in an expression that goes no further."""
 
 
-class _Relating:
+class Relating:
+    """One query on its way to what it reads: its tables joined so far, and its problems."""
+
     def __init__(self, query: Query, stream: pa.Schema, tables: Mapping[str, pa.Schema]) -> None:
         self.query = query
         self.tables = tables
@@ -97,8 +99,22 @@ class _Relating:
         self.problems: list[Problem] = []
 
     def relate(self) -> tuple[Relation, Query]:
+        """The relation and the named query, or the problems of both."""
         for join in self.query.joins:
             self._join(join)
+        related = self.named()
+        return Relation(tuple(self.joins), pa.schema(self.fields)), related
+
+    def relation(self) -> Relation:
+        """The relation alone, or its problems."""
+        for join in self.query.joins:
+            self._join(join)
+        if self.problems:
+            raise QueryError(self.problems)
+        return Relation(tuple(self.joins), pa.schema(self.fields))
+
+    def named(self) -> Query:
+        """The query over joined columns, or all problems found so far."""
         related = replace(
             self.query,
             where=None if self.query.where is None else self._all_named(self.query.where),
@@ -108,7 +124,7 @@ class _Relating:
         )
         if self.problems:
             raise QueryError(self.problems)
-        return Relation(tuple(self.joins), pa.schema(self.fields)), related
+        return related
 
     def _join(self, join: Join) -> None:
         table = self._table(join)

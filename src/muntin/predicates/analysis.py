@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from muntin.expressions import Bound, subexpression
 from muntin.expressions.tree import Call
@@ -73,7 +74,7 @@ class Analysis:
         the cells of a range of ranks are neighbours.
         """
         cuts = _cuts(self.predicates[member] for member in members)
-        places = {each.bound.key: place for place, each in enumerate(self.dimensions)}
+        places = self._places
         ordered = sorted(cuts, key=lambda key: (len(cuts[key]), places[key]))
         dimensions = [
             replace(self.dimensions[places[key]], cuts=tuple(sorted(cuts[key]))) for key in ordered
@@ -82,10 +83,11 @@ class Analysis:
 
     def places(self, member: int) -> frozenset[int]:
         """The dimensions that a predicate depends on, by their places."""
-        keys = set(self.predicates[member].dimensions)
-        return frozenset(
-            place for place, each in enumerate(self.dimensions) if each.bound.key in keys
-        )
+        return frozenset(self._places[key] for key in self.predicates[member].dimensions)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {each.bound.key: place for place, each in enumerate(self.dimensions)}
 
 
 def analyze(conditions: Sequence[Bound | None]) -> Analysis:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -106,6 +106,29 @@ def axes_of(formulas: Sequence[Formula], failing: Mapping[str, bool]) -> tuple[A
         for atom in atoms(formula):
             cuts.setdefault(atom.dimension, set()).update(atom.cuts)
     return tuple(Axis(key, tuple(sorted(cuts[key])), failing[key]) for key in sorted(cuts))
+
+
+def renumbered(formula: Formula, cuts: Mapping[str, tuple[Code, ...]]) -> Formula:
+    """The formula with each cut as its place among all cuts of its dimension.
+
+    >>> renumbered(Atom("x", (6,), (0, 1), 2), {"x": (5, 6)})
+    Atom(dimension='x', cuts=(1,), states=(0, 1), null=2)
+    """
+    if isinstance(formula, Atom):
+        known = cuts[formula.dimension]
+        places: tuple[Code, ...] = tuple(range(len(known)))
+        if formula.cuts != known:
+            places = tuple(bisect_left(known, cut) for cut in formula.cuts)
+        return Atom(formula.dimension, places, formula.states, formula.null)
+    if isinstance(formula, Constant):
+        return formula
+    if isinstance(formula, Mapped):
+        return Mapped(formula.table, renumbered(formula.operand, cuts))
+    if isinstance(formula, Case):
+        parts = (formula.condition, formula.then, formula.otherwise)
+        return Case(*(renumbered(part, cuts) for part in parts))
+    operands = tuple(renumbered(operand, cuts) for operand in formula.operands)
+    return Connective(formula.conjunctive, operands)
 
 
 def evaluate(formula: Formula, axes: Sequence[Axis]) -> States:

@@ -17,6 +17,7 @@ Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 Float64s = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
 
 # Heads, runs, offsets and bytes of strings.
 Cuts = tuple[UInt64s, Int64s, Int64s, Bytes]
@@ -193,3 +194,11 @@ def append_digit(keys: Int64s, size: int, ranks: npt.NDArray[np.integer]) -> Non
     """Appends a digit to mixed-radix keys, in place."""
     for i in range(keys.shape[0]):
         keys[i] = keys[i] * size + ranks[i]
+
+
+@compiled
+def append_last(keys: Int64s, size: int, ranks: npt.NDArray[np.integer], wanted: Flags) -> None:
+    """Appends the last digit in place; the key of a cell that is not `wanted` becomes -1."""
+    for i in range(keys.shape[0]):
+        key = keys[i] * size + ranks[i]
+        keys[i] = key if wanted[key] else -1

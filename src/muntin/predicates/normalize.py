@@ -13,22 +13,28 @@ from muntin.predicates.conversions import unconverted
 from muntin.predicates.formula import Atom, Case, Connective, Constant, Formula, Mapped
 from muntin.predicates.order import NAN, Code, after, order_of
 from muntin.predicates.prefixes import prefix_of, range_of
+from muntin.predicates.region import Region
 from muntin.predicates.states import FALSE, IS_FALSE, IS_NULL, IS_TRUE, NOT, NULL, TRUE
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
 # A comparison of two expressions is one of these three, or the opposite of one.
 OPPOSITE = {"<>": "=", "<=": ">", ">=": "<"}
+MAX_NODES = 1 << 12
 
 
 @dataclass
 class Normalizer:
     """Reads conditions, and collects the expressions that their atoms are about.
 
-    `dimensions` maps keys to expressions, and `failing` says which of them can fail.
+    `dimensions` maps keys to expressions, and `failing` says which of them can fail. `nodes`
+    has the keys of nodes seen, which conditions bound together have in common. `patterns` are
+    formulas over numbered cuts, with where they are true and where they fail, as solved.
     """
 
     dimensions: dict[str, Bound] = field(default_factory=dict)
     failing: dict[str, bool] = field(default_factory=dict)
+    nodes: dict[int, tuple[Node, str]] = field(default_factory=dict)
+    patterns: dict[Formula, tuple[Region | None, Region | None]] = field(default_factory=dict)
 
     def formula(self, node: Node) -> Formula:
         """The condition as a formula; what it cannot take apart is an atom of its own."""
@@ -47,7 +53,13 @@ class Normalizer:
 
     def dimension(self, node: Node) -> str:
         """The key under which an expression is a dimension."""
+        known = self.nodes.get(id(node))
+        if known is not None and known[0] is node:
+            return known[1]
         bound = subexpression(node)
+        if len(self.nodes) >= MAX_NODES:
+            self.nodes.clear()
+        self.nodes[id(node)] = node, bound.key
         if bound.key not in self.dimensions:
             self.dimensions[bound.key] = bound
             self.failing[bound.key] = not isinstance(node, Column) and bound.can_fail

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -33,6 +33,14 @@ class Factor:
         """The accepted combinations, one array axis per dimension."""
         return np.frombuffer(self.accepted, np.bool_).reshape(self.shape)
 
+    def moved(self, cuts: Mapping[str, tuple[Code, ...]]) -> Factor:
+        """The factor with other cuts, given by the places that stand for them here."""
+        moved = tuple(
+            tuple(cuts[key][place] for place in places)  # type: ignore[index]
+            for key, places in zip(self.dimensions, self.cuts, strict=True)
+        )
+        return Factor(self.dimensions, moved, self.shape, self.accepted)
+
 
 @dataclass(frozen=True)
 class Region:
@@ -50,6 +58,12 @@ class Region:
     def dimensions(self) -> tuple[str, ...]:
         """The keys of all dimensions, sorted."""
         return tuple(sorted(key for factor in self.factors for key in factor.dimensions))
+
+    def moved(self, cuts: Mapping[str, tuple[Code, ...]]) -> Region:
+        """The region whose cuts are those at the places that stand for them here."""
+        if not self.factors:
+            return self
+        return Region(tuple(factor.moved(cuts) for factor in self.factors), self.empty)
 
     @property
     def constant(self) -> bool | None:

@@ -101,6 +101,29 @@ class Shape:
             size *= dimension.size
         return keys
 
+    def wanted_keys(self, columns: Columns) -> Ints:
+        """The cells' numbers, -1 for those that no predicate accepts."""
+        from muntin.predicates.kernels import append_digit, append_last  # noqa: PLC0415
+
+        wanted = self.wanted
+        if wanted is None:
+            return self._selected(self.keys(columns))
+        if not wanted.size or not columns:
+            return self.keys(columns)
+        keys = np.zeros(columns[0].size, np.int64)
+        if len(columns) > 1:
+            keys = columns[0].astype(np.int64)
+            for dimension, column in zip(self.dimensions[1:-1], columns[1:-1], strict=True):
+                append_digit(keys, dimension.size, column)
+        append_last(keys, self.dimensions[-1].size, columns[-1], wanted)
+        return keys
+
+    def _selected(self, keys: Ints) -> Ints:
+        encoded = pa.array(keys).dictionary_encode()
+        bitmaps = self.signatures(self.ranks_of(encoded.dictionary.to_numpy()))
+        kept: Bools = np.any(bitmaps != 0, axis=1)
+        return np.where(kept[encoded.indices.to_numpy()], keys, -1)
+
     def ranks_of(self, keys: Ints) -> tuple[Ints, ...]:
         """The columns of cells given by their keys."""
         assert self.has_keys

@@ -8,13 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from muntin.expressions import Bound
-from muntin.predicates.formula import Axis, Connective, Formula, Mapped, atoms, axes_of, evaluate
+from muntin.predicates.formula import (
+    Axis,
+    Connective,
+    Formula,
+    Mapped,
+    atoms,
+    axes_of,
+    evaluate,
+    renumbered,
+)
 from muntin.predicates.normalize import Normalizer
 from muntin.predicates.region import NOWHERE, Bools, Region, bit_region, region_of, table_size
 from muntin.predicates.states import FAILED, IS_TRUE, NOT, TRUE
 
 # A table with more entries is given up: the condition is then evaluated row by row.
 MAX_ENTRIES = 1 << 16
+MAX_PATTERNS = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,9 @@ class Solved:
 def solve(bound: Bound, normalizer: Normalizer) -> Solved:
     """The regions of a condition.
 
+    Conditions that differ only in their constants, in the same order, have regions that differ
+    only in their cuts: such a pattern is solved once.
+
     >>> import pyarrow as pa
     >>> from muntin.expressions import bind_text
     >>> schema = pa.schema([("vol", pa.int64())])
@@ -36,10 +49,16 @@ def solve(bound: Bound, normalizer: Normalizer) -> Solved:
     1
     """
     formula = normalizer.formula(bound.root)
-    accepts = _accepts(formula, normalizer.failing)
-    fails = _fails(formula, normalizer.failing)
+    cuts = {axis.dimension: axis.cuts for axis in axes_of([formula], normalizer.failing)}
+    pattern = renumbered(formula, cuts)
+    if pattern not in normalizer.patterns:
+        if len(normalizer.patterns) >= MAX_PATTERNS:
+            normalizer.patterns.clear()
+        found = _accepts(pattern, normalizer.failing), _fails(pattern, normalizer.failing)
+        normalizer.patterns[pattern] = found
+    accepts, fails = normalizer.patterns[pattern]
     if accepts is not None and fails is not None:
-        return Solved(accepts, fails)
+        return Solved(accepts.moved(cuts), fails.moved(cuts))
     key = normalizer.dimension(bound.root)
     can_fail = normalizer.failing[key]
     failed = bit_region(key, FAILED, can_fail=True) if can_fail else NOWHERE

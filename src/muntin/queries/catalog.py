@@ -34,29 +34,34 @@ class Catalog:
 
     def add(self, query: Query) -> None:
         """Adds a query under a name that is free."""
-        self._commit(_added(self._queries, query))
+        queries = dict(self._queries)
+        _add(queries, query)
+        self._commit(queries)
 
     def replace(self, query: Query) -> None:
         """Adds a query, in place of the one of the same name if there is one."""
-        self._commit(_replaced(self._queries, query))
+        self._commit({**self._queries, query.name.lower(): query})
 
     def remove(self, name: str) -> Query:
         """Takes a query out, and returns it."""
-        query = self.get(name)
-        self._commit(_removed(self._queries, name))
+        queries = dict(self._queries)
+        query = _remove(queries, name)
+        self._commit(queries)
         return query
 
     def apply(self, statements: Iterable[Statement]) -> None:
         """Makes all the changes of some statements in one version, or none if one fails."""
-        queries = self._queries
+        queries = dict(self._queries)
+        changed = False
         for statement in statements:
+            changed = True
             if isinstance(statement, DropQuery):
-                queries = _removed(queries, statement.name)
+                _remove(queries, statement.name)
             elif statement.replace:
-                queries = _replaced(queries, statement.query)
+                queries[statement.query.name.lower()] = statement.query
             else:
-                queries = _added(queries, statement.query)
-        if queries is not self._queries:
+                _add(queries, statement.query)
+        if changed:
             self._commit(queries)
 
     def get(self, name: str) -> Query:
@@ -89,7 +94,7 @@ def _get(queries: dict[str, Query], name: str) -> Query:
     return queries[name.lower()]
 
 
-def _added(queries: dict[str, Query], query: Query) -> dict[str, Query]:
+def _add(queries: dict[str, Query], query: Query) -> None:
     taken = queries.get(query.name.lower())
     if taken is not None:
         raise QueryError(
@@ -101,13 +106,10 @@ def _added(queries: dict[str, Query], query: Query) -> dict[str, Query]:
                 )
             ]
         )
-    return {**queries, query.name.lower(): query}
+    queries[query.name.lower()] = query
 
 
-def _replaced(queries: dict[str, Query], query: Query) -> dict[str, Query]:
-    return {**queries, query.name.lower(): query}
-
-
-def _removed(queries: dict[str, Query], name: str) -> dict[str, Query]:
-    _get(queries, name)
-    return {key: query for key, query in queries.items() if key != name.lower()}
+def _remove(queries: dict[str, Query], name: str) -> Query:
+    query = _get(queries, name)
+    del queries[name.lower()]
+    return query

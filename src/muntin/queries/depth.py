@@ -11,6 +11,8 @@ from itertools import zip_longest
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from muntin.queries.tree import parts
+
 MAX_NESTING = 100
 # Reading and checking takes a few dozen microseconds a word.
 MAX_WORDS = 100_000
@@ -53,6 +55,8 @@ def deep_stack() -> Iterator[None]:
 
 def too_nested(tokens: Sequence[Token]) -> Token | None:
     """The first token nested deeper than ``MAX_NESTING``, if there is one."""
+    if len(tokens) <= MAX_NESTING:
+        return None
     level = 0
     for token, following in zip_longest(tokens, tokens[1:]):
         nests_type = following is not None and following.token_type == TokenType.LT
@@ -67,6 +71,8 @@ def too_nested(tokens: Sequence[Token]) -> Token | None:
 
 def too_deep(node: exp.Expr) -> exp.Expr | None:
     """The first part of a tree that lies deeper than ``MAX_DEPTH``, if there is one."""
+    if len(parts(node)) <= MAX_DEPTH:
+        return None
     level, nodes = 0, [node]
     while nodes:
         if level > MAX_DEPTH:
@@ -82,7 +88,9 @@ def balance(node: exp.Expr) -> exp.Expr:
     A parser reads 1,000 terms as 1,000 levels. AND and OR are associative, evaluated lazily from
     left to right, so a balanced tree of 10 levels means the same.
     """
-    for connector in [part for part in node.walk() if isinstance(part, (exp.And, exp.Or))]:
+    connectors = [part for part in parts(node) if isinstance(part, (exp.And, exp.Or))]
+    # A chain of three terms takes two connectors.
+    for connector in connectors if len(connectors) > 1 else ():
         kind = type(connector)
         if type(connector.parent) is kind:
             continue

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 from sqlglot import exp
+from sqlglot.generator import Generator
 
 from muntin.queries.depth import balance
 from muntin.queries.dialect import Muntin, is_reserved
+from muntin.queries.tree import parts
 
 _ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Func, exp.Case)
 # Aggregates whose second argument says whether NULL is skipped.
@@ -61,9 +65,11 @@ def normalize(node: exp.Expr) -> exp.Expr:
     node in place, and returns what stands in its place.
     """
     root = exp.Paren(this=node)
-    for part in list(root.walk()):
+    for part in parts(root):
         if isinstance(part, exp.Identifier):
-            part.set("quoted", not is_plain(part.name))
+            quoted = not is_plain(part.name)
+            if part.args.get("quoted") is not quoted:
+                part.set("quoted", quoted)
         elif isinstance(part, exp.Anonymous):
             _spell_nulls(part)
         elif isinstance(part, exp.Paren) and part is not root and _is_needless(part):
@@ -108,10 +114,19 @@ def _binds_tighter(paren: exp.Paren) -> bool:
     return inner > outer or (inner == outer >= _SUM and paren.arg_key == "this")
 
 
+class _Generators(threading.local):
+    """A generator for each thread: it takes longer to make than to use, and keeps notes."""
+
+    def __init__(self) -> None:
+        self.generator: Generator = Muntin().generator(normalize_functions="lower", comments=False)
+
+
+_generators = _Generators()
+
+
 def canonical_text(node: exp.Expr) -> str:
     """The expression as SQL text, the same for every spelling that means the same."""
-    generator = Muntin().generator(normalize_functions="lower", comments=False)
-    return generator.generate(node)
+    return _generators.generator.generate(node)
 
 
 def plain_text(node: exp.Expr) -> str:
@@ -135,7 +150,7 @@ def fold(node: exp.Expr) -> exp.Expr:
     Two expressions mean the same column or computation when their folds are equal.
     """
     root = exp.Paren(this=node.copy())
-    for part in list(root.walk()):
+    for part in parts(root):
         if isinstance(part, exp.Identifier):
             part.set("this", part.name.lower())
             part.set("quoted", False)

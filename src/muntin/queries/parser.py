@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -19,7 +20,7 @@ from muntin.queries.grammar import Grammar, RefusedError
 from muntin.queries.normalize import normalize
 from muntin.queries.query import Query
 from muntin.queries.report import Report
-from muntin.queries.source import SourceText, check_text, shown
+from muntin.queries.source import Lines, check_text, shown
 from muntin.queries.syntax import explain, explain_token_error
 
 NESTING_HINT = "flatten it, or split it into columns computed before"
@@ -61,10 +62,12 @@ def parse(text: str, first: int = 1, taken: Collection[str] = ()) -> list[Statem
     statements: list[Statement] = []
     names: set[str] = set()
     given = _given_names(tokens).union(name.lower() for name in taken)
+    lines, grammar = Lines(text), Grammar(dialect=Muntin())
     with deep_stack():
         for number, chunk in enumerate(_split(tokens, whole=not problems), first):
-            reader = _Reader(text, chunk, _free_name(number, given, names))
-            statement = reader.read(names)
+            reader = _Reader(lines, grammar, chunk)
+            # Asked for by a SELECT on its own only: numbers that are taken are passed one by one.
+            statement = reader.read(names, partial(_free_name, number, given, names))
             problems += reader.report.problems
             if statement is not None:
                 statements.append(statement)
@@ -81,7 +84,7 @@ def parse_expression(text: str) -> exp.Expr:
     'sum(price * vol)'
     """
     tokens, problems = _tokens(check_text(text, "an expression"))
-    reader = _Reader(text, tokens, "q1")
+    reader = _Reader(Lines(text), Grammar(dialect=Muntin()), tokens)
     with deep_stack():
         node = reader.parse(condition=True) if not problems else None
         problems += reader.report.problems
@@ -134,16 +137,19 @@ def _split(tokens: list[Token], whole: bool) -> list[list[Token]]:
 
 
 class _Reader:
-    """Reads one statement, and reports what is wrong with it."""
+    """Reads one statement, and reports what is wrong with it.
 
-    def __init__(self, text: str, tokens: list[Token], default: str) -> None:
-        self.text = text
+    The grammar may be one that has read other statements: it starts anew with each.
+    """
+
+    def __init__(self, lines: Lines, grammar: Grammar, tokens: list[Token]) -> None:
+        self.text = lines.text
+        self.grammar = grammar
         self.tokens = tokens
-        self.default = default
         start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
-        self.report = Report(SourceText.slice(text, start, end), None, start)
+        self.report = Report(lines.slice(start, end), None, start)
 
-    def read(self, names: set[str]) -> Statement | None:
+    def read(self, names: set[str], default: Callable[[], str]) -> Statement | None:
         """The statement, or None after its problems are reported; keeps track of names taken."""
         node = self.parse()
         if node is None:
@@ -154,7 +160,7 @@ class _Reader:
         if isinstance(node, CreateQueryNode):
             self._check_name(node.this)
             return self._query(node.name, node.expression, bool(node.args.get("replace")), names)
-        return self._query(self.default, node, False, names)
+        return self._query(default(), node, False, names)
 
     def parse(self, condition: bool = False) -> exp.Expr | None:
         """The syntax tree of the statement, or of an expression."""
@@ -168,9 +174,8 @@ class _Reader:
             hint = "split it up, or compute a part of it into a column before"
             self.report.add_at(self.report.start, message, hint)
             return None
-        grammar = Grammar(dialect=Muntin())
         try:
-            read = grammar.condition if condition else grammar.statement
+            read = self.grammar.condition if condition else self.grammar.statement
             return read(self.tokens, self.text)
         except RefusedError as error:
             self.report.add_at(*explain(error, self.tokens))

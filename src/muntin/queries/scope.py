@@ -11,6 +11,7 @@ from muntin.queries.normalize import is_plain
 from muntin.queries.query import BOUNDS, column
 from muntin.queries.report import Report
 from muntin.queries.source import position, shown
+from muntin.queries.tree import parts
 
 _CLAUSES = ("where", "group", "having")
 
@@ -39,7 +40,8 @@ class Scope:
         clauses = [select.args.get(key) for key in _CLAUSES]
         conditions = [join.args.get("on") for join in select.args.get("joins") or ()]
         roots = [*select.expressions, *(node for node in clauses + conditions if node is not None)]
-        for node in [node for root in roots for node in root.find_all(exp.Column) if node.table]:
+        nodes = [node for root in roots for node in parts(root)]
+        for node in [node for node in nodes if isinstance(node, exp.Column) and node.table]:
             self._qualify(node)
 
     def _qualify(self, node: exp.Column) -> None:

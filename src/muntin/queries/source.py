@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 
 from sqlglot import exp
 
 from muntin.errors import Problem, QueryError
+from muntin.queries.tree import parts
 
 # Beyond this column a caret would stand far outside any screen: the line is left out.
 MAX_CARET = 400
@@ -33,10 +35,7 @@ class SourceText:
     @classmethod
     def slice(cls, text: str, start: int, end: int) -> SourceText:
         """The whole lines of ``text`` that hold the characters ``start`` to ``end``."""
-        first = text.rfind("\n", 0, start) + 1
-        last = text.find("\n", end)
-        part = text[first:] if last < 0 else text[first:last]
-        return cls(part, first, text.count("\n", 0, first) + 1)
+        return Lines(text).slice(start, end)
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1, of an offset into the whole text."""
@@ -64,6 +63,27 @@ class SourceText:
         return self.text
 
 
+class Lines:
+    r"""The lines of a text, found once for all the statements in it.
+
+    >>> Lines("DROP QUERY a;\nDROP QUERY b").slice(14, 20)
+    SourceText(text='DROP QUERY b', start=14, line=2)
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        lengths = (len(line) + 1 for line in text.split("\n"))
+        self._starts = list(accumulate(lengths, initial=0))
+
+    def slice(self, start: int, end: int) -> SourceText:
+        """The whole lines that hold the characters ``start`` to ``end``."""
+        line = bisect_right(self._starts, start)
+        first = self._starts[line - 1]
+        last = self.text.find("\n", end)
+        part = self.text[first:] if last < 0 else self.text[first:last]
+        return SourceText(part, first, line)
+
+
 def problem_at(
     node: exp.Expr,
     text: SourceText,
@@ -85,14 +105,8 @@ def problem_at(
 
 def position(node: exp.Expr) -> int | None:
     """The offset of a node's first character, or None where it was not read from a text."""
-    return min(_offsets(node), default=None)
-
-
-def _offsets(node: exp.Expr) -> Iterator[int]:
-    for part in node.walk():
-        offset = part.meta_get("start")
-        if isinstance(offset, int):
-            yield offset
+    offsets = (part.meta_get("start") for part in parts(node))
+    return min((offset for offset in offsets if isinstance(offset, int)), default=None)
 
 
 def check_text(value: object, what: str) -> str:

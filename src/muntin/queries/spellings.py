@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import lru_cache
+
 from sqlglot import exp
 
 from muntin.errors import WindowError
@@ -9,7 +12,9 @@ from muntin.queries.clauses import MAX_DIGITS, Extent, WindowClause
 from muntin.queries.normalize import canonical_text, quote
 from muntin.queries.report import Report
 from muntin.windows import Window, duration, duration_text
+from muntin.windows.spec import Align, Measure
 
+_REMEMBERED = 4096
 SPARK_HINT = "write window(ts, '12 minutes', '5 minutes'): the time column, the range, the slide"
 
 
@@ -62,18 +67,46 @@ def to_window(clause: WindowClause, report: Report) -> Window | None:
     measure = clause.args["measure"]
     slide = extents["slide"]
     by_rows = slide is not None and bool(slide.args.get("rows"))
+    offset = extents["offset"]
     try:
-        return Window(
+        return _window(
             _value(extents["range"]),
             None if slide is None else _value(slide),
-            0 if extents["offset"] is None else _value(extents["offset"]),
-            align=clause.args["align"],
-            measure=measure,
-            slide_measure="rows" if by_rows else measure,
+            None if offset is None else _value(offset),
+            clause.args["align"],
+            measure,
+            "rows" if by_rows else measure,
         )
     except WindowError as error:
         report.add(clause, error.message, error.hint or "")
         return None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _ticks(value: int | str) -> int:
+    """The length of an extent: queries of a set write few different ones."""
+    return duration(value)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _window(
+    range_: int | str,
+    slide: int | str | None,
+    offset: int | str | None,
+    align: Align,
+    measure: Measure,
+    slide_measure: Measure,
+) -> Window:
+    written = (range_, slide, offset)
+    if slide_measure == "time" and not any(isinstance(value, int) for value in written):
+        # Texts are read once each, not once a window. Errors are left to what was written.
+        lengths = [None if value is None else _ticks(value) for value in written]
+        with suppress(WindowError):
+            return Window(
+                lengths[0] or 0, lengths[1], lengths[2] or 0, align, measure, unit="duration"
+            )
+    moved = 0 if offset is None else offset
+    return Window(range_, slide, moved, align, measure, slide_measure=slide_measure)
 
 
 def _check_extent(key: str, extent: exp.Expr | None, clause: WindowClause, report: Report) -> bool:
@@ -83,7 +116,7 @@ def _check_extent(key: str, extent: exp.Expr | None, clause: WindowClause, repor
         report.add(extent, f"{key} counts rows in a window over time", "write [ROWS 100 SLIDE 10]")
         return False
     try:
-        duration(_value(extent))
+        _ticks(_value(extent))
     except WindowError as error:
         report.add(extent, error.message, error.hint or "")
         return False

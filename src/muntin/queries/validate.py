@@ -198,15 +198,16 @@ def _refuse_star(star: exp.Expr, report: Report) -> bool:
 
 
 def _refuse_function(node: exp.Expr, report: Report) -> bool:
-    error = function_error(node, names())
+    # Aggregates, which may have been meant, are looked up for the message only.
+    error = function_error(node) and function_error(node, names())
     if error is not None:
         report.add(node, error.message, error.hint or "")
     return error is not None
 
 
 def _refuse_elsewhere(call: exp.Expr, report: Report) -> bool:
-    name = call.name.lower()
-    if not isinstance(call, exp.Anonymous) or name not in AGGREGATES_ELSEWHERE:
+    name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
+    if name not in AGGREGATES_ELSEWHERE:
         return False
     known = ", ".join(sorted(names()))
     report.add(call, f"there is no aggregate {shown(name)}", f"there are {known}")
