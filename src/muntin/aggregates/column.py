@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from muntin.aggregates.parts import Part
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Slide = Callable[[Ints, Ints], "PartColumn"]
 
 
 class PartColumn(ABC):
@@ -51,6 +53,10 @@ class PartColumn(ABC):
 
         Cheapest where starts and ends do not fall; each place where they do starts a run anew.
         """
+
+    def sliding(self, longest: int) -> Slide:
+        """What `slide` does, for many calls with runs of up to `longest` cells."""
+        return self.slide
 
     def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
         """A column of `size` cells: cell `cells[i]` takes own cells `starts[i]` to `ends[i] - 1`.

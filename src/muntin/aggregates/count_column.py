@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.arrow_views import live_cells, true_cells
-from muntin.aggregates.column import Ints, PartColumn, grown
+from muntin.aggregates.column import Ints, PartColumn, Slide, grown
 from muntin.aggregates.count_kernels import add_counts, count_rows
-from muntin.aggregates.exact_kernels import roll_up_sums, slide_sums
+from muntin.aggregates.exact_kernels import differences, roll_up_sums, running_totals, slide_sums
 from muntin.aggregates.parts import Part
 
 
@@ -59,6 +59,15 @@ class CountColumn(PartColumn):
     def slide(self, starts: Ints, ends: Ints) -> Self:
         """Differences of running totals."""
         return type(self)(self.part, slide_sums(self.counts[:, None], starts, ends)[:, 0])
+
+    def sliding(self, longest: int) -> Slide:
+        """Running totals, made once."""
+        totals = running_totals(self.counts[:, None])
+
+        def slide(starts: Ints, ends: Ints) -> CountColumn:
+            return CountColumn(self.part, differences(totals, starts, ends)[:, 0])
+
+        return slide
 
     def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
         """Differences of running totals, added up cell by cell."""

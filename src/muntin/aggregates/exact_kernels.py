@@ -106,22 +106,34 @@ def settle_carries(limbs: Ints) -> int:
     return largest
 
 
-@compiled
 def slide_sums(rows: Ints, starts: Ints, ends: Ints) -> Ints:
-    """Sums of rows starts[i] to ends[i] - 1, from running totals.
+    """Sums of rows starts[i] to ends[i] - 1, none where the end is not after the start.
 
-    The totals may wrap around; their differences are right as long as each window's sum fits.
+    Running totals may wrap around; their differences are right as long as each sum fits.
     """
+    return differences(running_totals(rows), starts, np.maximum(starts, ends))
+
+
+@compiled
+def running_totals(rows: Ints) -> Ints:
+    """Sums of all rows before each, and of all; they may wrap around."""
     width = rows.shape[1]
-    totals = np.zeros((rows.shape[0] + 1, width), np.int64)
+    totals = np.empty((rows.shape[0] + 1, width), np.int64)
+    totals[0] = 0
     for i in range(rows.shape[0]):
         for k in range(width):
             totals[i + 1, k] = totals[i, k] + rows[i, k]
-    out = np.zeros((starts.shape[0], width), np.int64)
+    return totals
+
+
+@compiled
+def differences(totals: Ints, starts: Ints, ends: Ints) -> Ints:
+    """Sums of rows starts[i] to ends[i] - 1, from running totals."""
+    width = totals.shape[1]
+    out = np.empty((starts.shape[0], width), np.int64)
     for i in range(starts.shape[0]):
-        if ends[i] > starts[i]:
-            for k in range(width):
-                out[i, k] = totals[ends[i], k] - totals[starts[i], k]
+        for k in range(width):
+            out[i, k] = totals[ends[i], k] - totals[starts[i], k]
     return out
 
 
@@ -129,10 +141,7 @@ def slide_sums(rows: Ints, starts: Ints, ends: Ints) -> Ints:
 def roll_up_sums(rows: Ints, starts: Ints, ends: Ints, cells: Ints, size: int) -> Ints:
     """For each cell the sum of the runs of rows starts[i] to ends[i] - 1 with that cell."""
     width = rows.shape[1]
-    totals = np.zeros((rows.shape[0] + 1, width), np.int64)
-    for i in range(rows.shape[0]):
-        for k in range(width):
-            totals[i + 1, k] = totals[i, k] + rows[i, k]
+    totals = running_totals(rows)
     out = np.zeros((size, width), np.int64)
     for i in range(starts.shape[0]):
         for k in range(width):

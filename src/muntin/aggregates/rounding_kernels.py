@@ -58,11 +58,11 @@ def round_digits(digits: Digits, size: int, exponent: int, sticky: bool) -> np.u
     if size > 1:
         word |= digits[size - 2]
     third = digits[size - 3] if size > 2 else _ZERO
-    shift = _ZERO
-    while (word >> _63U) == _ZERO:
-        word = (word << _ONE) | (third >> np.uint64(31))
-        third = (third << _ONE) & _LOW32U
-        shift += _ONE
+    # The exponent of the top digit as a double, which holds it exactly, counts its bits.
+    bits = (np.float64(top).view(np.int64) >> 52) - 1023
+    shift = np.uint64(31 - bits)
+    word = (word << shift) | (third >> (_32U - shift))
+    third = (third << shift) & _LOW32U
     rest = sticky or third != _ZERO
     k = size - 4
     while not rest and k >= 0:

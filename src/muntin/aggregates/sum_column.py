@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from muntin.aggregates import double_kernels
 from muntin.aggregates import exact_kernels as kernels
 from muntin.aggregates import rounding_kernels as rounding
 from muntin.aggregates.arrow_views import decimal_words, double_bits, integers, live_cells
-from muntin.aggregates.column import Bools, Ints, PartColumn, grown
+from muntin.aggregates.column import Bools, Ints, PartColumn, Slide, grown
 from muntin.aggregates.parts import Part
 from muntin.errors import DataError
 
@@ -131,13 +131,22 @@ class SumColumn(PartColumn):
     def slide(self, starts: Ints, ends: Ints) -> Self:
         """Differences of running totals: exact, because nothing is rounded."""
         longest = max(int(np.max(ends - starts, initial=0)), 1)
+        return cast("Self", self.sliding(longest)(starts, np.maximum(starts, ends)))
+
+    def sliding(self, longest: int) -> Slide:
+        """Running totals, made once."""
         if self.load * longest > LOAD_LIMIT:
             self.settle()
-        limbs = kernels.slide_sums(self.limbs, starts, ends)
-        specials = None
-        if self.specials is not None:
-            specials = kernels.slide_sums(self.specials, starts, ends)
-        return type(self)(self.part, limbs, self.base, self.load * longest, specials)
+        totals = kernels.running_totals(self.limbs)
+        marks = None if self.specials is None else kernels.running_totals(self.specials)
+        base, load = self.base, self.load * longest
+
+        def slide(starts: Ints, ends: Ints) -> SumColumn:
+            limbs = kernels.differences(totals, starts, ends)
+            specials = None if marks is None else kernels.differences(marks, starts, ends)
+            return type(self)(self.part, limbs, base, load, specials)
+
+        return slide
 
     def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
         """Differences of running totals, added up cell by cell."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from muntin.engine.families import Due, Family, families
 from muntin.engine.stage_b import Answer, StageB
 from muntin.engine.store import SliceStore
+from muntin.engine.window_kernels import window_bounds
 from muntin.expressions import Bound, Evaluator
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.timeline import Timeline
@@ -104,9 +105,7 @@ class Answerer:
                 answered.errors[final.name] += int(failed[begin:end].sum())
 
     def _window_columns(self, family: Family, answer: Answer, timeline: Timeline) -> list[pa.Array]:
-        ranges, slides, phases = np.repeat(family.windows[:, :3], np.diff(answer.offsets), axis=0).T
-        ends = phases + answer.windows * slides
-        starts = ends - ranges
+        starts, ends = window_bounds(answer.windows, answer.offsets, family.windows)
         if family.finals[0].window.measure == "rows":
             starts, ends = self._row_times(starts, ends)
         return [timeline.from_ticks(starts), timeline.from_ticks(ends)]

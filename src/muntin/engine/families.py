@@ -105,9 +105,9 @@ class Source:
             found.append(np.where(hit, first + at, self._rolled.slots.size))
         return np.concatenate(found)
 
-    def column(self, index: int, lowering: int) -> PartColumn:
-        """The partials of one accumulator as one lowering reads them."""
-        rows = self._rows(self.filters[lowering])
+    def column(self, index: int, number: int) -> PartColumn:
+        """The partials of one accumulator as lowerings numbered ``number`` read them."""
+        rows = self._rows(number)
         column = self._rolled.column(index)
         return column if rows is None else column.take(rows)
 

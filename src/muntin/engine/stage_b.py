@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.aggregates.column import PartColumn
-from muntin.engine.families import Family
+from muntin.engine.families import Family, Source
 from muntin.engine.partials import SliceTable
 from muntin.engine.rollup import RolledUp
-from muntin.engine.window_kernels import count_windows, list_windows, window_order
+from muntin.engine.window_kernels import (
+    bound_windows,
+    count_windows,
+    list_windows,
+    window_order,
+)
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, Partials
 from muntin.plan.selection import Cells
@@ -25,6 +30,9 @@ MAX_RESULT_ROWS = 2**28
 MAX_FILLED_ROWS = 2**24
 # Counting windows costs as much as the span of their numbers.
 _MOST_COUNTED = 16
+_BLOCK = 1 << 15
+# Room for so many windows, and two a slice, is made without counting them.
+_ROOM = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -74,28 +82,15 @@ class StageB:
         source = family.source(rolled, places)
         windows = windows_of(source.groups, source.starts, family, source.segments)
         self.steps += rolled.steps + self._reads(source.starts, windows)
-        columns = [key.take(pa.array(windows.groups)) for key in source.keys]
-        failed: Ints | None = None
-        slid: dict[tuple[int, int], PartColumn] = {}
-        for number, lowering in enumerate(family.lowerings):
-            parts = []
-            for index in lowering.accumulators:
-                key = (index, source.filters[number])
-                if key not in slid:
-                    column = source.column(index, number)
-                    slid[key] = column.slide(windows.lows, windows.highs)
-                parts.append(slid[key])
-            lowered = lowering.aggregate.lower(parts)
-            columns.append(lowered.values)
-            if lowered.errors is not None:
-                flags = lowered.errors.to_numpy(zero_copy_only=False).astype(np.int64)
-                failed = flags if failed is None else failed + flags
-        batch = pa.RecordBatch.from_arrays(columns, schema=family.schema)
-        if windows.order is None:
-            return Answer(windows.windows, batch, windows.offsets, failed)
-        failed = failed if failed is None else failed[windows.order]
-        ordered = batch.take(pa.array(windows.order))
-        return Answer(windows.windows[windows.order], ordered, windows.offsets, failed)
+        values, failed = _lowered(family, source, windows)
+        order = windows.order
+        if order is not None:
+            values = [each.take(pa.array(order)) for each in values]
+            failed = None if failed is None else failed[order]
+            windows = replace(windows, windows=windows.windows[order], groups=windows.groups[order])
+        keys = [key.take(pa.array(windows.groups)) for key in source.keys]
+        batch = pa.RecordBatch.from_arrays([*keys, *values], schema=family.schema)
+        return Answer(windows.windows, batch, windows.offsets, failed)
 
     def _reads(self, starts: Ints, windows: WindowTable) -> int:
         if isinstance(self.node.selection, Cells):
@@ -104,19 +99,49 @@ class StageB:
         return int(covered[covered > 1].sum())
 
 
+def _lowered(
+    family: Family, source: Source, windows: WindowTable
+) -> tuple[list[pa.Array], Ints | None]:
+    """The aggregates of all windows, and how many of each window's failed; None if none did."""
+    total = windows.windows.size
+    longest = max(int(np.max(windows.highs - windows.lows, initial=0)), 1)
+    read = [
+        [(index, source.filters[number]) for index in lowering.accumulators]
+        for number, lowering in enumerate(family.lowerings)
+    ]
+    slides = {key: source.column(*key).sliding(longest) for key in dict.fromkeys(chain(*read))}
+    found: list[list[pa.Array]] = [[] for _ in read]
+    failed: Ints | None = None
+    # A block's accumulators stay in the cache, and off fresh pages of memory.
+    for low in range(0, max(total, 1), _BLOCK):
+        block = slice(low, min(low + _BLOCK, total))
+        lows, highs = windows.lows[block], windows.highs[block]
+        slid = {key: slide(lows, highs) for key, slide in slides.items()}
+        for number, lowering in enumerate(family.lowerings):
+            lowered = lowering.aggregate.lower([slid[key] for key in read[number]])
+            found[number].append(lowered.values)
+            if lowered.errors is not None:
+                failed = np.zeros(total, np.int64) if failed is None else failed
+                failed[block] += lowered.errors.to_numpy(zero_copy_only=False)
+    return [pa.concat_arrays(each) for each in found], failed
+
+
 def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> WindowTable:
     """Every due window and group of each query that holds a row, and the slices it covers."""
     rows = np.concatenate((segments, family.windows), axis=1)
-    found = count_windows(groups, starts, rows)
+    counts = bound_windows(groups, starts, rows)
+    if counts.sum() > _ROOM + 2 * (rows[:, 1] - rows[:, 0]).sum():
+        # Windows far apart: what is listed is counted first.
+        counts = count_windows(groups, starts, rows)
+        most = int(np.argmax(counts))
+        _check_size(family.finals[most], int(counts[most]), MAX_RESULT_ROWS)
+    windows, owners, lows, highs, found = list_windows(groups, starts, rows, int(counts.sum()))
     if family.finals[0].query.emit_empty and found[0, 0]:
-        return _filled(groups, starts, rows, found, family)
-    most = int(np.argmax(found[:, 0]))
-    _check_size(family.finals[most], int(found[most, 0]), MAX_RESULT_ROWS)
+        return _filled(windows, lows, highs, found, family)
     offsets = np.concatenate(([0], np.cumsum(found[:, 0])))
-    listed = list_windows(groups, starts, rows, int(offsets[-1]))
-    if not groups.size or groups.max() == 0:
-        return WindowTable(*listed, offsets)
-    return WindowTable(*listed, offsets, _order(listed[0], offsets, found[:, 1:]))
+    grouped = groups.size > 0 and groups.max() > 0
+    order = _order(windows, offsets, found[:, 1:]) if grouped else None
+    return WindowTable(windows, owners, lows, highs, offsets, order)
 
 
 def _order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
@@ -128,13 +153,12 @@ def _order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
     return np.lexsort((windows, queries))
 
 
-def _filled(groups: Ints, starts: Ints, rows: Ints, found: Ints, family: Family) -> WindowTable:
+def _filled(windows: Ints, lows: Ints, highs: Ints, found: Ints, family: Family) -> WindowTable:
     """The windows of one ungrouped query from the first to the last, those without rows too."""
-    total, lowest, highest = (int(number) for number in found[0])
+    _, lowest, highest = (int(number) for number in found[0])
     if family.gap is not None:
         lowest = min(lowest, family.gap)
     _check_size(family.finals[0], highest - lowest + 1, MAX_FILLED_ROWS)
-    windows, _, lows, highs = list_windows(groups, starts, rows, total)
     every = np.arange(lowest, highest + 1)
     # A window in a gap covers no slice: its run is empty, at the next slice that follows.
     at = np.searchsorted(windows, every)

@@ -23,51 +23,72 @@ _DENSE = 16
 
 
 @compiled
-def count_windows(groups: Ints, starts: Ints, asked: Ints) -> Ints:
-    """How many pairs of window and group hold a slice, and the lowest and highest window."""
-    found = np.empty((asked.shape[0], 3), np.int64)
-    none = np.empty(0, np.int64)
+def bound_windows(groups: Ints, starts: Ints, asked: Ints) -> Ints:
+    """For each query at most how many pairs of window and group hold a slice."""
+    found = np.zeros(asked.shape[0], np.int64)
     for query in range(asked.shape[0]):
-        low, high = asked[query, 0], asked[query, 1]
-        total, lowest, highest = 0, 2**62, -(2**62)
-        begin = low
+        begin, high = asked[query, 0], asked[query, 1]
+        range_, slide, phase = asked[query, 2], asked[query, 3], asked[query, 4]
         while begin < high:
-            end = begin + 1
-            if groups[high - 1] == groups[begin]:
-                end = high
-            while end < high and groups[end] == groups[begin]:
-                end += 1
-            count, first, last = _walk(starts, begin, end, asked[query], 0, none, none, none)
-            total += count
-            lowest, highest = min(lowest, first), max(highest, last)
+            end = _end_of_group(groups, begin, high)
+            lowest = max((starts[begin] - phase) // slide + 1, asked[query, 5])
+            highest = min((starts[end - 1] + range_ - phase) // slide, asked[query, 6])
+            found[query] += max(highest - lowest + 1, 0)
             begin = end
-        found[query, 0], found[query, 1], found[query, 2] = total, lowest, highest
     return found
 
 
 @compiled
-def list_windows(groups: Ints, starts: Ints, asked: Ints, total: int) -> Listed:
-    """The ``total`` pairs of window and group that `count_windows` counts, query by query.
-
-    Returns the window numbers, the groups, and for each the first slice it covers and one past
-    the last; in order of query, group and window, so that both ends move forward in a group.
-    """
-    windows, owners = np.empty(total, np.int64), np.empty(total, np.int64)
-    lows, highs = np.empty(total, np.int64), np.empty(total, np.int64)
-    at = 0
+def count_windows(groups: Ints, starts: Ints, asked: Ints) -> Ints:
+    """For each query how many pairs of window and group hold a slice."""
+    none = np.empty(0, np.int64)
+    found = np.zeros(asked.shape[0], np.int64)
     for query in range(asked.shape[0]):
         begin, high = asked[query, 0], asked[query, 1]
         while begin < high:
-            end = begin + 1
-            if groups[high - 1] == groups[begin]:
-                end = high
-            while end < high and groups[end] == groups[begin]:
-                end += 1
-            count, _, _ = _walk(starts, begin, end, asked[query], at, windows, lows, highs)
+            end = _end_of_group(groups, begin, high)
+            found[query] += _walk(starts, begin, end, asked[query], 0, none, none, none)[0]
+            begin = end
+    return found
+
+
+@compiled
+def list_windows(
+    groups: Ints, starts: Ints, asked: Ints, room: int
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """The pairs of window and group that hold a slice, query by query, for which there is room.
+
+    Returns the window numbers, the groups, and for each the first slice it covers and one past
+    the last; in order of query, group and window, so that both ends move forward in a group. And
+    for each query how many there are, the lowest and the highest window.
+    """
+    windows, owners = np.empty(room, np.int64), np.empty(room, np.int64)
+    lows, highs = np.empty(room, np.int64), np.empty(room, np.int64)
+    found = np.empty((asked.shape[0], 3), np.int64)
+    at = 0
+    for query in range(asked.shape[0]):
+        begin, high = asked[query, 0], asked[query, 1]
+        first_of_query = at
+        lowest, highest = 2**62, -(2**62)
+        while begin < high:
+            end = _end_of_group(groups, begin, high)
+            count, first, last = _walk(starts, begin, end, asked[query], at, windows, lows, highs)
             owners[at : at + count] = groups[begin]
+            lowest, highest = min(lowest, first), max(highest, last)
             at += count
             begin = end
-    return windows, owners, lows, highs
+        found[query, 0], found[query, 1], found[query, 2] = at - first_of_query, lowest, highest
+    return windows[:at], owners[:at], lows[:at], highs[:at], found
+
+
+@compiled
+def _end_of_group(groups: Ints, begin: int, high: int) -> int:
+    if groups[high - 1] == groups[begin]:
+        return high
+    end = begin + 1
+    while end < high and groups[end] == groups[begin]:
+        end += 1
+    return end
 
 
 @compiled
@@ -134,3 +155,18 @@ def window_order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
             order[begin + places[at]] = i
             places[at] += 1
     return order
+
+
+@compiled
+def window_bounds(windows: Ints, offsets: Ints, asked: Ints) -> tuple[Ints, Ints]:
+    """The starts and ends of windows; those of query q lie from ``offsets[q]`` on.
+
+    A row of ``asked`` begins with the range, the slide and the phase of a query.
+    """
+    starts, ends = np.empty(windows.size, np.int64), np.empty(windows.size, np.int64)
+    for query in range(offsets.size - 1):
+        range_, slide, phase = asked[query, 0], asked[query, 1], asked[query, 2]
+        for i in range(offsets[query], offsets[query + 1]):
+            end = phase + windows[i] * slide
+            starts[i], ends[i] = end - range_, end
+    return starts, ends

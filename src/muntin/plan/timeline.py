@@ -150,7 +150,9 @@ class Timeline:
         if pa.types.is_timestamp(self.type):
             if self.type.unit == "ns":
                 return self._nanoseconds(values)
-            return pc.divide(values, self.resolution).view(self.type)
+            if self.resolution > 1:
+                values = pc.divide(values, self.resolution)
+            return values.view(self.type)
         if pa.types.is_date(self.type):
             days = pc.divide(values, _DAY).cast(pa.int32()).view(pa.date32())
             return days.cast(self.type)
