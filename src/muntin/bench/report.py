@@ -15,7 +15,7 @@ from rich.table import Table
 
 from muntin.bench.measure import Timing
 
-_WIDE = 160
+_WIDE = 240
 _VERSIONS = ("muntin", "numba", "numpy", "polars", "pyarrow")
 
 
@@ -30,17 +30,18 @@ class Section:
 
 @dataclass(frozen=True)
 class Check:
-    """A promise and what was measured: met if the value is at most the limit."""
+    """A promise and what was measured: met if the value is at most the limit, or at least."""
 
     promise: str
     limit: float
     value: float
     unit: str = "×"
+    least: bool = False
 
     @property
     def met(self) -> bool:
         """Whether the promise held in this run."""
-        return self.value <= self.limit
+        return self.value >= self.limit if self.least else self.value <= self.limit
 
 
 @dataclass(frozen=True)
@@ -72,19 +73,22 @@ class Report:
         else:
             console.print(f"bench {self.name}: {self.data}", highlight=False)
         for section in self.sections:
-            console.print(f"[bold]bench {self.name}: {section.title}[/bold]", highlight=False)
+            title = f"[bold]bench {self.name}: {section.title}[/bold]"
+            console.print(title, highlight=False, soft_wrap=True)
             table = Table()
             for i, column in enumerate(section.columns):
                 table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
             for row in section.rows:
                 table.add_row(*row)
             # Wider than a narrow terminal rather than cut off.
-            console.print(table, width=max(console.width, _WIDE), crop=False)
+            shown, console.width = console.width, max(console.width, _WIDE)
+            console.print(table, crop=False)
+            console.width = shown
         for check in self.checks:
             verdict = "[green]met[/green]   " if check.met else "[red]missed[/red]"
             console.print(
                 f"{verdict} {check.promise}: {check.value:.2f}{check.unit},"
-                f" at most {check.limit:g}{check.unit}",
+                f" at {'least' if check.least else 'most'} {check.limit:g}{check.unit}",
                 highlight=False,
                 soft_wrap=True,
             )

@@ -31,9 +31,6 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Bitmaps = npt.NDArray[np.uint8]
 
-# What a column derives from its arguments stays in the cache, and off fresh pages of memory.
-_BLOCK = 1 << 17
-
 
 @dataclass
 class StageOutput:
@@ -181,7 +178,7 @@ def _accumulate(node: Partials, selector: Selector, cut: Cut, scope: Scope) -> P
             columns.append(counted[condition])
             continue
         column = empty(accumulator.part, entries.slices.size)
-        _update(column, filtered[condition], args, cut.ticks)
+        column.update(filtered[condition], args, cut.ticks)
         columns.append(column)
         if every_row:
             counted[condition] = column
@@ -196,10 +193,3 @@ def _updates(batch: PartialBatch) -> int:
     count = batch.columns[0]
     assert isinstance(count, CountColumn)
     return int(count.counts.sum())
-
-
-def _update(column: PartColumn, cells: Ints, args: tuple[pa.Array, ...], ticks: Ints) -> None:
-    for low in range(0, cells.size, _BLOCK):
-        high = min(low + _BLOCK, cells.size)
-        block = tuple(arg.slice(low, high - low) for arg in args)
-        column.update(cells[low:high], block, ticks[low:high])
