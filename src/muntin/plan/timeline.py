@@ -126,6 +126,8 @@ class Timeline:
         return self._scaled(raw, _MICROSECONDS[self.type.unit])
 
     def _scaled(self, units: pa.Array, ticks: int) -> pa.Array:
+        if ticks == 1:
+            return self._in_range(units)
         try:
             return self._in_range(pc.multiply_checked(units, ticks))
         except pa.ArrowInvalid as error:
