@@ -105,7 +105,8 @@ class Answerer:
                 answered.errors[final.name] += int(failed[begin:end].sum())
 
     def _window_columns(self, family: Family, answer: Answer, timeline: Timeline) -> list[pa.Array]:
-        starts, ends = window_bounds(answer.windows, answer.offsets, family.windows)
+        starts, ends = np.empty_like(answer.windows), np.empty_like(answer.windows)
+        window_bounds(answer.windows, answer.offsets, family.windows, starts, ends)
         if family.finals[0].window.measure == "rows":
             starts, ends = self._row_times(starts, ends)
         return [timeline.from_ticks(starts), timeline.from_ticks(ends)]

@@ -19,6 +19,7 @@ from muntin.engine.encoding import compact
 from muntin.engine.entries import Cut, find_entries
 from muntin.engine.entry_kernels import number_runs
 from muntin.engine.failures import count_errors
+from muntin.engine.memory import keep_pages
 from muntin.engine.partials import PartialBatch, coarser
 from muntin.engine.reading import Reader
 from muntin.engine.selecting import Scope, Selector
@@ -49,13 +50,16 @@ class StageA:
     """Turns batches of rows into partials, one :class:`PartialBatch` per node of the plan."""
 
     def __init__(self, plan: SharedPlan, tables: Mapping[str, pa.Table] | None = None) -> None:
+        keep_pages()
         self.plan = plan
         self._readers = [
             Reader(plan, number, tables or {}) for number in range(len(plan.relations))
         ]
         self._classes = [np.array(s.classes, np.int64).reshape(-1, 2) for s in plan.slicings]
         self._selectors = [Selector(node.selection) for node in plan.partials]
-        self._timelines = list(dict.fromkeys(slicing.timeline for slicing in plan.slicings))
+        # A stream goes on while it has no queries.
+        cut_by = [slicing.timeline for slicing in plan.slicings] or [plan.timeline]
+        self._timelines = list(dict.fromkeys(cut_by))
 
     def __call__(
         self, batch: pa.Table, first_position: int = 0, watermark: int | None = None

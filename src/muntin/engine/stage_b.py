@@ -135,7 +135,11 @@ def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> Wi
         counts = count_windows(groups, starts, rows)
         most = int(np.argmax(counts))
         _check_size(family.finals[most], int(counts[most]), MAX_RESULT_ROWS)
-    windows, owners, lows, highs, found = list_windows(groups, starts, rows, int(counts.sum()))
+    room = int(counts.sum())
+    windows, owners, lows, highs = np.empty((4, room), np.int64)
+    found = list_windows(groups, starts, rows, (windows, owners, lows, highs))
+    held = slice(0, int(found[:, 0].sum()))
+    windows, owners, lows, highs = windows[held], owners[held], lows[held], highs[held]
     if family.finals[0].query.emit_empty and found[0, 0]:
         return _filled(windows, lows, highs, found, family)
     offsets = np.concatenate(([0], np.cumsum(found[:, 0])))
@@ -147,7 +151,8 @@ def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> Wi
 def _order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
     spans = np.where(np.diff(offsets) > 0, bounds[:, 1] - bounds[:, 0], 0)
     if spans.sum() <= _MOST_COUNTED * (windows.size + 1024):
-        order: Ints = window_order(windows, offsets, bounds)
+        order = np.empty(windows.size, np.int64)
+        window_order(windows, offsets, bounds, order)
         return order
     queries = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     return np.lexsort((windows, queries))

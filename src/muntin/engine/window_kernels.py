@@ -53,17 +53,15 @@ def count_windows(groups: Ints, starts: Ints, asked: Ints) -> Ints:
 
 
 @compiled
-def list_windows(
-    groups: Ints, starts: Ints, asked: Ints, room: int
-) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """The pairs of window and group that hold a slice, query by query, for which there is room.
+def list_windows(groups: Ints, starts: Ints, asked: Ints, listed: Listed) -> Ints:
+    """List the pairs of window and group that hold a slice, query by query.
 
-    Returns the window numbers, the groups, and for each the first slice it covers and one past
-    the last; in order of query, group and window, so that both ends move forward in a group. And
-    for each query how many there are, the lowest and the highest window.
+    ``listed`` has room for the window numbers, the groups, and for each the first slice it
+    covers and one past the last; in order of query, group and window, so that both ends move
+    forward in a group. Returns for each query how many there are, the lowest and the highest
+    window. Arrays are made by the caller: numpy asks the system for large pages, a kernel not.
     """
-    windows, owners = np.empty(room, np.int64), np.empty(room, np.int64)
-    lows, highs = np.empty(room, np.int64), np.empty(room, np.int64)
+    windows, owners, lows, highs = listed
     found = np.empty((asked.shape[0], 3), np.int64)
     at = 0
     for query in range(asked.shape[0]):
@@ -78,7 +76,7 @@ def list_windows(
             at += count
             begin = end
         found[query, 0], found[query, 1], found[query, 2] = at - first_of_query, lowest, highest
-    return windows[:at], owners[:at], lows[:at], highs[:at], found
+    return found
 
 
 @compiled
@@ -133,13 +131,12 @@ def _walk(
 
 
 @compiled
-def window_order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
-    """What sorts the windows of each query by number, equal ones as they stand.
+def window_order(windows: Ints, offsets: Ints, bounds: Ints, order: Ints) -> None:
+    """Write what sorts the windows of each query by number, equal ones as they stand.
 
     The windows of query q lie between ``offsets[q]`` and ``offsets[q + 1]``; ``bounds[q]`` holds
     the lowest and the highest of them. Counting suits few different windows, as there are.
     """
-    order = np.empty(windows.size, np.int64)
     for query in range(offsets.size - 1):
         begin, end = offsets[query], offsets[query + 1]
         if begin == end:
@@ -154,19 +151,16 @@ def window_order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
             at = windows[i] - lowest
             order[begin + places[at]] = i
             places[at] += 1
-    return order
 
 
 @compiled
-def window_bounds(windows: Ints, offsets: Ints, asked: Ints) -> tuple[Ints, Ints]:
-    """The starts and ends of windows; those of query q lie from ``offsets[q]`` on.
+def window_bounds(windows: Ints, offsets: Ints, asked: Ints, starts: Ints, ends: Ints) -> None:
+    """Write the starts and ends of windows; those of query q lie from ``offsets[q]`` on.
 
     A row of ``asked`` begins with the range, the slide and the phase of a query.
     """
-    starts, ends = np.empty(windows.size, np.int64), np.empty(windows.size, np.int64)
     for query in range(offsets.size - 1):
         range_, slide, phase = asked[query, 0], asked[query, 1], asked[query, 2]
         for i in range(offsets[query], offsets[query + 1]):
             end = phase + windows[i] * slide
             starts[i], ends[i] = end - range_, end
-    return starts, ends
