@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import pyarrow as pa
 from muntin.engine.answering import Answered
 from muntin.engine.joining import check_streams
 from muntin.engine.progress import Progress, Statistics
-from muntin.engine.stage_a import StageA
+from muntin.engine.relations import check_version
+from muntin.engine.stage_a import StageA, StageOutput
 from muntin.engine.state import State
 from muntin.errors import DataError, UnknownQueryError, did_you_mean
 from muntin.plan import build_plan
@@ -46,6 +47,8 @@ class LocalEngine:
         *,
         tables: Mapping[str, pa.Table] | None = None,
     ) -> None:
+        if lateness is not None and lateness < 0:
+            raise DataError(f"a lateness of {lateness:,} ticks", hint="use 0 or more")
         self.lateness = lateness
         self.tables = dict(tables or {})
         self.statistics = Statistics()
@@ -77,11 +80,12 @@ class LocalEngine:
         """Take in a batch; the new results of queries that have windows due."""
         if isinstance(batch, pa.RecordBatch):
             batch = pa.Table.from_batches([batch])
-        # No row is late within its own batch.
-        watermark = self.watermark
+        outputs: Iterable[StageOutput] = self._blocks(batch)
+        if self.lateness is not None:
+            # A batch that fails half way leaves no trace in a stream that goes on.
+            outputs = list(outputs)
         latest = None
-        for low in range(0, max(batch.num_rows, 1), _BLOCK):
-            output = self._stage_a(batch.slice(low, _BLOCK), self._position, watermark)
+        for output in outputs:
             if output.ticks.size:
                 highest = int(output.ticks.max())
                 latest = highest if latest is None else max(latest, highest)
@@ -93,6 +97,14 @@ class LocalEngine:
         if latest is None or self.lateness is None:
             return {}
         return self.advance(latest - self.lateness)
+
+    def _blocks(self, batch: pa.Table) -> Iterator[StageOutput]:
+        """Partials of a batch, block by block; no row is late within its own batch."""
+        watermark, position = self.watermark, self._position
+        for low in range(0, max(batch.num_rows, 1), _BLOCK):
+            output = self._stage_a(batch.slice(low, _BLOCK), position, watermark)
+            position += output.ticks.size
+            yield output
 
     def advance(self, watermark: int) -> Results:
         """Answer the windows that end at or before a time; rows below it are late from now on."""
@@ -128,9 +140,12 @@ class LocalEngine:
 
     def update_table(self, name: str, table: pa.Table) -> None:
         """Join rows that come from now on with another version of a table; those before stay."""
-        if name not in self.tables:
+        known = {each.lower(): each for each in self.tables}
+        if name.lower() not in known:
             hint = did_you_mean(name, self.tables) or "give it with tables= at the start"
             raise DataError(f"there is no table {name!r}", hint=hint)
+        name = known[name.lower()]
+        check_version(name, self.tables[name].schema, table.schema)
         tables = {**self.tables, name: table}
         self._stage_a = StageA(self.plan, tables)
         self.tables = tables

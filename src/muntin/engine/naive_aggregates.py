@@ -207,7 +207,11 @@ def _product(rows: Rows, _type: pa.DataType) -> float | None:
     if not values:
         return None
     if not all(math.isfinite(value) for value in values):
-        return float(math.prod(values))
+        # Of finite factors only the sign matters, and zero: their product must not underflow.
+        return math.prod(
+            value if value == 0 or not math.isfinite(value) else math.copysign(1, value)
+            for value in values
+        )
     return _float(math.prod(map(Fraction, values)))
 
 

@@ -156,9 +156,12 @@ def _unite_codes(batches: Sequence[PartialBatch]) -> tuple[Ints | None, Bitmaps 
     found, places = np.unique(rows, return_inverse=True)
     firsts = np.cumsum([0, *(len(table) for table in tables)])
     shift = np.repeat(firsts[:-1], [batch.starts.size for batch in batches])
-    return places.astype(np.int64)[codes + shift], found.view(np.uint8).reshape(
-        len(found), united.shape[1]
-    )
+    codes = places.astype(np.int64)[codes + shift]
+    # Signatures whose entries are all forgotten are forgotten too.
+    used = np.zeros(len(found), np.bool_)
+    used[codes] = True
+    bitmaps = found[used].view(np.uint8).reshape(-1, united.shape[1])
+    return (np.cumsum(used) - 1)[codes], bitmaps
 
 
 def _sort_keys(keys: tuple[pa.Array, ...], count: int) -> tuple[Ints, tuple[pa.Array, ...]]:

@@ -195,6 +195,14 @@ def _check_tables(relation: Relation, tables: Mapping[str, pa.Table]) -> None:
                 raise _missing(f"{join.prefix}.{name} of type {kind}")
 
 
+def check_version(name: str, first: pa.Schema, schema: pa.Schema) -> None:
+    """Refuse a version of a table without some column that it had, whether it is read or not."""
+    given = {field.name: field.type for field in schema}
+    for field in first:
+        if given.get(field.name) != field.type:
+            raise _missing(f"{name}.{field.name} of type {field.type}")
+
+
 def _missing(column: str) -> DataError:
     hint = "give each version of a table the columns that its first one had"
     return DataError(f"there is no column {column}", hint=hint)

@@ -73,4 +73,5 @@ class SliceStore:
         table = self.table()
         columns = sum(column.nbytes for column in table.columns)
         keys = sum(int(key.nbytes) for key in table.keys)
-        return table.starts.nbytes + table.groups.nbytes + keys + columns
+        codes = [each.nbytes for each in (table.codes, table.signatures) if each is not None]
+        return table.starts.nbytes + table.groups.nbytes + keys + columns + sum(codes)
