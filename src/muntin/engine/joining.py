@@ -89,3 +89,10 @@ def check_streams(plan: SharedPlan) -> None:
                 f"{what} windows are answered over bounded data only",
                 hint=f"use a RANGE of {plan.timeline.column}, or collect the rows first",
             )
+    for final in plan.finals:
+        if not final.commutative:
+            raise WindowError(
+                f"query {final.name} has an aggregate that depends on the order of rows, which a "
+                "stream does not keep",
+                hint="aggregate the rows once they are collected, or order them by time in it",
+            )
