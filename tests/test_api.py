@@ -272,3 +272,10 @@ def test_gaps_too_wide_to_fill_are_refused_at_once() -> None:
     table = pa.table({"ts": [0, 10**9]})
     with pytest.raises(DataError, match="leave out EMIT EMPTY"):
         muntin.aggregate(table, "SELECT count(*) FROM t [RANGE 1 SLIDE 1] EMIT EMPTY", time="ts")
+
+
+@pytest.mark.parametrize("groups", ["", " GROUP BY symbol"])
+def test_a_slide_far_too_small_is_refused_at_once(groups: str) -> None:
+    sql = f"CREATE QUERY fine AS SELECT count(*) FROM t [RANGE '30000 days' SLIDE '1 us']{groups}"
+    with pytest.raises(DataError, match="query fine would give .* rows"):
+        muntin.aggregate(TABLE, sql, time="ts")

@@ -82,3 +82,9 @@ def test_a_plan_travels() -> None:
 def test_what_does_not_fit_the_schema_is_refused(sql: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         build_plan(queries(sql), SCHEMA, "ts")
+
+
+def test_the_plan_shows_the_edges_of_its_own_slicing() -> None:
+    asked = queries("SELECT count(*) FROM t [RANGE '18 min' SLIDE '15 min']")
+    assert "8 edges/h" in repr(build_plan(asked, SCHEMA, "ts"))
+    assert "20 edges/h" in repr(build_plan(asked, SCHEMA, "ts", slicing="panes"))

@@ -110,14 +110,14 @@ def distinct_in_order(order: Ints, groups: Ints, starts: Ints, codes: Ints) -> t
 
 
 @compiled
-def slots_of(groups: Ints, starts: Ints) -> tuple[Ints, Ints]:
-    """For sorted entries, the number of each one's group and slice, and where each begins."""
-    slots = np.empty(starts.size, np.int64)
-    begins = np.empty(starts.size, np.int64)
+def number_neighbours(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """Number the pairs of two sorted columns, equal neighbours alike; and where each begins."""
+    numbers = np.empty(left.size, np.int64)
+    begins = np.empty(left.size, np.int64)
     count = 0
-    for i in range(starts.size):
-        if i == 0 or groups[i] != groups[i - 1] or starts[i] != starts[i - 1]:
+    for i in range(left.size):
+        if i == 0 or left[i] != left[i - 1] or right[i] != right[i - 1]:
             begins[count] = i
             count += 1
-        slots[i] = count - 1
-    return slots, begins[:count].copy()
+        numbers[i] = count - 1
+    return numbers, begins[:count].copy()

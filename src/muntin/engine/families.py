@@ -53,13 +53,9 @@ class Family:
         """The columns of groups and lowered aggregates."""
         return self.finals[0].schema
 
-    def members(self) -> list[int]:
+    def members(self) -> tuple[int, ...]:
         """The predicates that some query reads, in order."""
-        return sorted({member for final in self.finals for member in _members(final)})
-
-    def source(self, rolled: RolledUp, places: Mapping[int, int]) -> Source:
-        """The partials that the family's windows are made of."""
-        return Source(self, rolled, places)
+        return tuple(sorted({member for final in self.finals for member in _members(final)}))
 
 
 class Source:
@@ -77,6 +73,7 @@ class Source:
         offsets = np.cumsum([0, *(high - low for low, high in own)])
         self._members = distinct
         self._own = own
+        self._found: dict[int, Ints | None] = {}
         spans = {key: (int(offsets[i]), int(offsets[i + 1])) for i, key in enumerate(distinct)}
         self.filters = _filters(distinct, len(family.lowerings))
         rows = self._rows(0)
@@ -87,6 +84,11 @@ class Source:
 
     def _rows(self, number: int) -> Ints | None:
         """The entries that lowerings numbered ``number`` read; None for all as they stand."""
+        if number not in self._found:
+            self._found[number] = self._find(number)
+        return self._found[number]
+
+    def _find(self, number: int) -> Ints | None:
         if not number:
             every: Ints = np.concatenate([np.arange(low, high) for low, high in self._own])
             total = int(self._rolled.starts.size)

@@ -44,9 +44,10 @@ class Progress:
 
     Attributes:
         watermark: Rows below this tick are late; None before the first.
-        slices: Slices that are open: some window that is not answered yet covers them.
+        slices: Slices that are open, because some window that is not answered yet covers them;
+            one that several sets of partials keep counts for each.
         cells: Entries kept: one for each slice, group and cell that rows fell into.
-        groups: Groups that have entries.
+        groups: Groups that have entries, counted for each set of partials with groups.
         state_bytes: Bytes of all partials and keys.
     """
 

@@ -111,14 +111,7 @@ def _covered_cells(covered: Sequence[int], old: Shape, new: Shape, since: int) -
         if region in known:
             result.append(known[region])
             continue
-        cuts = {
-            key: each
-            for f in region.factors
-            for key, each in zip(f.dimensions, f.cuts, strict=True)
-        }
-        dimensions = {each.bound.key: set(each.cuts) for each in old.dimensions}
-        told = all(key in dimensions and set(each) <= dimensions[key] for key, each in cuts.items())
-        if not told or old.size > _MOST_CELLS:
+        if not _told(region, old) or old.size > _MOST_CELLS:
             result.append(since)
             continue
         columns = old.ranks_of(np.arange(old.size))

@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from muntin.aggregates.column import PartColumn
 from muntin.engine.encoding import compact
-from muntin.engine.entry_kernels import slots_of
+from muntin.engine.entry_kernels import number_neighbours
 from muntin.engine.partials import SliceTable
 from muntin.engine.rollup_kernels import (
     count_runs,
     list_ranges,
     list_runs,
-    number_owners,
     rank_places,
 )
 from muntin.plan.selection import Cells, Selection
@@ -58,9 +57,9 @@ class RolledUp:
             self.slots = np.arange(table.starts.size)
             self.steps = 0
             return
-        slots, begins = slots_of(table.groups, table.starts)
+        slots, begins = number_neighbours(table.groups, table.starts)
         runs = _runs(table, selection, members, slots)
-        self._numbers, firsts = number_owners(runs.members, runs.slots)
+        self._numbers, firsts = number_neighbours(runs.members, runs.slots)
         self._runs = runs
         self.slots = runs.slots[firsts]
         at = begins[self.slots]

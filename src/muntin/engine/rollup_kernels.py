@@ -99,17 +99,3 @@ def list_ranges(
                     at += high > low
         first = last
     return lows[:at].copy(), highs[:at].copy(), members[:at].copy(), owners[:at].copy()
-
-
-@compiled
-def number_owners(members: Ints, slots: Ints) -> tuple[Ints, Ints]:
-    """Number the pairs of predicate and slot of runs in that order; one run of each pair."""
-    numbers = np.empty(members.size, np.int64)
-    firsts = np.empty(members.size, np.int64)
-    count = 0
-    for i in range(members.size):
-        if i == 0 or members[i] != members[i - 1] or slots[i] != slots[i - 1]:
-            firsts[count] = i
-            count += 1
-        numbers[i] = count - 1
-    return numbers, firsts[:count].copy()

@@ -73,15 +73,15 @@ class StageB:
         self.node = node
         self.steps = 0
         self.table = table
+        self._rolled: dict[tuple[int, ...], RolledUp] = {}
 
     def answer(self, family: Family) -> Answer:
         """The windows that are due of all queries in a family."""
         members = family.members()
-        rolled = RolledUp(self.table, self.node.selection, members)
         places = {member: place for place, member in enumerate(members)}
-        source = family.source(rolled, places)
+        source = Source(family, self._roll_up(members), places)
         windows = windows_of(source.groups, source.starts, family, source.segments)
-        self.steps += rolled.steps + self._reads(source.starts, windows)
+        self.steps += self._reads(source.starts, windows)
         values, failed = _lowered(family, source, windows)
         order = windows.order
         if order is not None:
@@ -91,6 +91,13 @@ class StageB:
         keys = [key.take(pa.array(windows.groups)) for key in source.keys]
         batch = pa.RecordBatch.from_arrays([*keys, *values], schema=family.schema)
         return Answer(windows.windows, batch, windows.offsets, failed)
+
+    def _roll_up(self, members: tuple[int, ...]) -> RolledUp:
+        """Partials of some predicates, made once for all families that read them."""
+        if members not in self._rolled:
+            self._rolled[members] = RolledUp(self.table, self.node.selection, members)
+            self.steps += self._rolled[members].steps
+        return self._rolled[members]
 
     def _reads(self, starts: Ints, windows: WindowTable) -> int:
         if isinstance(self.node.selection, Cells):
@@ -130,7 +137,7 @@ def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> Wi
     """Every due window and group of each query that holds a row, and the slices it covers."""
     rows = np.concatenate((segments, family.windows), axis=1)
     counts = bound_windows(groups, starts, rows)
-    if counts.sum() > _ROOM + 2 * (rows[:, 1] - rows[:, 0]).sum():
+    if counts.sum(dtype=np.float64) > _ROOM + 2 * (rows[:, 1] - rows[:, 0]).sum():
         # Windows far apart: what is listed is counted first.
         counts = count_windows(groups, starts, rows)
         most = int(np.argmax(counts))

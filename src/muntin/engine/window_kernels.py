@@ -20,11 +20,12 @@ Listed = tuple[Ints, Ints, Ints, Ints]
 # slices by far; looking slices up by halves is where slices outnumber windows.
 _SPARSE = 4
 _DENSE = 16
+_MOST = 1 << 62
 
 
 @compiled
 def bound_windows(groups: Ints, starts: Ints, asked: Ints) -> Ints:
-    """For each query at most how many pairs of window and group hold a slice."""
+    """For each query at most how many pairs of window and group hold a slice, up to 2**62."""
     found = np.zeros(asked.shape[0], np.int64)
     for query in range(asked.shape[0]):
         begin, high = asked[query, 0], asked[query, 1]
@@ -33,22 +34,29 @@ def bound_windows(groups: Ints, starts: Ints, asked: Ints) -> Ints:
             end = _end_of_group(groups, begin, high)
             lowest = max((starts[begin] - phase) // slide + 1, asked[query, 5])
             highest = min((starts[end - 1] + range_ - phase) // slide, asked[query, 6])
-            found[query] += max(highest - lowest + 1, 0)
+            found[query] += min(max(highest - lowest + 1, 0), _MOST - found[query])
             begin = end
     return found
 
 
 @compiled
 def count_windows(groups: Ints, starts: Ints, asked: Ints) -> Ints:
-    """For each query how many pairs of window and group hold a slice."""
-    none = np.empty(0, np.int64)
+    """For each query how many pairs of window and group hold a slice, up to 2**62.
+
+    It takes as long as there are slices, however many windows cover them.
+    """
     found = np.zeros(asked.shape[0], np.int64)
     for query in range(asked.shape[0]):
-        begin, high = asked[query, 0], asked[query, 1]
-        while begin < high:
-            end = _end_of_group(groups, begin, high)
-            found[query] += _walk(starts, begin, end, asked[query], 0, none, none, none)[0]
-            begin = end
+        low, high, range_, slide, phase, least, most = asked[query]
+        following = least
+        for i in range(low, high):
+            if i > low and groups[i] != groups[i - 1]:
+                following = least
+            first = max((starts[i] - phase) // slide + 1, following)
+            last = min((starts[i] + range_ - phase) // slide, most)
+            if last >= first:
+                found[query] += min(last - first + 1, _MOST - found[query])
+                following = last + 1
     return found
 
 
@@ -93,9 +101,9 @@ def _end_of_group(groups: Ints, begin: int, high: int) -> int:
 def _walk(
     starts: Ints, begin: int, end: int, asked: Ints, at: int, windows: Ints, lows: Ints, highs: Ints
 ) -> tuple[int, int, int]:
-    """The windows over the slices of one group: how many, the lowest and the highest.
+    """Write the windows over the slices of one group from ``at`` on.
 
-    They are written from ``at`` on if there is room at all.
+    Returns how many there are, the lowest and the highest.
     """
     range_, slide, phase, least, most = asked[2], asked[3], asked[4], asked[5], asked[6]
     lowest = max((starts[begin] - phase) // slide + 1, least)
@@ -118,9 +126,8 @@ def _walk(
             while high < end and starts[high] < bound:
                 high += 1
         if high > low:
-            if windows.size:
-                windows[at], lows[at], highs[at] = k, low, high
-                at += 1
+            windows[at], lows[at], highs[at] = k, low, high
+            at += 1
             count += 1
             first, last = min(first, k), max(last, k)
         elif sparse and low < end:

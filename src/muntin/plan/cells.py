@@ -109,7 +109,7 @@ def _share(
     for alike in by_grouping.values():
         counts = count(alike[0].query)(analysis.dimensions)
         groups.extend(_groups(alike, analysis, counts, kept))
-    _roll_up(groups)
+    _roll_up(groups, analysis)
     # What is rolled up comes after what it is rolled up from.
     groups.sort(key=lambda group: group.finer is not None)
     trees: list[Tree] = []
@@ -120,13 +120,15 @@ def _share(
     return trees
 
 
-def _roll_up(groups: Sequence[_Group]) -> None:
+def _roll_up(groups: Sequence[_Group], analysis: Analysis) -> None:
     """Decide which groups are rolled up from those of a finer grouping.
 
     That pays where rows fall into few entries of the finer one. A tree that was there before
     stays as it was: what it has kept is in the cells of its own dimensions.
     """
-    finest = [group for group in groups if len(group.grouping)]
+    finest = [
+        group for group in groups if group.grouping and _size(analysis, group.places) <= MOST_CELLS
+    ]
     for coarse in groups:
         wider = [
             fine

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from muntin.plan.nodes import Accumulator, Final, Partials, SharedPlan, Slicing
-from muntin.windows import SliceManager, Window, duration_text
+from muntin.windows import Window, duration_text
+from muntin.windows.edges import edges_between
 
 _HOUR = 3_600_000_000
 _PLAIN = 1_000
@@ -63,8 +64,7 @@ def _edge_rate(slicing: Slicing) -> str:
     period = _HOUR if timed else _PLAIN
     if sum(period / each for each, _ in slicing.classes) > _COUNTED_EDGES:
         return f"{_count(len(slicing.classes), 'edge class')}"
-    manager = SliceManager(slicing.windows)
-    edges = len(manager.edges(0, period))
+    edges = len(edges_between(slicing.classes, 0, period))
     per = "h" if timed else f"{_PLAIN:,} {'rows' if slicing.measure == 'rows' else 'units'}"
     return f"{edges:,} {'edge' if edges == 1 else 'edges'}/{per}"
 
