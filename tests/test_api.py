@@ -277,5 +277,5 @@ def test_gaps_too_wide_to_fill_are_refused_at_once() -> None:
 @pytest.mark.parametrize("groups", ["", " GROUP BY symbol"])
 def test_a_slide_far_too_small_is_refused_at_once(groups: str) -> None:
     sql = f"CREATE QUERY fine AS SELECT count(*) FROM t [RANGE '30000 days' SLIDE '1 us']{groups}"
-    with pytest.raises(DataError, match="query fine would give .* rows"):
+    with pytest.raises(DataError, match=r"query fine would give .* rows"):
         muntin.aggregate(TABLE, sql, time="ts")

@@ -8,32 +8,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from muntin.aggregates import Aggregate, resolve
+from aggregators.concat import Concat
+from muntin.aggregates import resolve
 from muntin.aggregators import bank, create, info, legal
 from muntin.errors import AggregateError, DataError, WindowError
 
 SUM, COUNTED = resolve("sum", [pa.float64()]), resolve("sum", [pa.int64()])
 LEAST = -(2**63)
-
-
-class Concat(Aggregate):
-    """Text in the order of its rows."""
-
-    name = "concat"
-    commutative = False
-    identity = ""
-
-    def lift(self, value):
-        return value
-
-    def combine(self, a, b):
-        return a + b
-
-    def lower(self, partial):
-        return partial
-
-    def result_type(self, types):
-        return pa.string()
 
 
 @pytest.mark.parametrize(

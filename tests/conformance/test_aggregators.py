@@ -7,33 +7,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aggregates.cases import CASES, arrays, case_id, python_rows
-from muntin.aggregates import Aggregate, resolve
+from aggregators.concat import Concat
+from muntin.aggregates import resolve
 from muntin.aggregates.extremes import Max
 from muntin.aggregates.sums import Sum, Total
 from muntin.aggregators import conformance, info, legal, names
 
 # There are hundreds of cases, each for up to eleven techniques.
 few = settings(deadline=None, max_examples=3, suppress_health_check=list(HealthCheck))
-
-
-class Concat(Aggregate):
-    """Text in order: neither commutative, nor invertible, nor selective."""
-
-    name = "concat"
-    commutative = False
-    identity = ""
-
-    def lift(self, value):
-        return value
-
-    def combine(self, a, b):
-        return a + b
-
-    def lower(self, partial):
-        return partial
-
-    def result_type(self, types):
-        return pa.string()
 
 
 class Latest(Concat):
