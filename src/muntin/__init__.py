@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from muntin.queries import Query, query
     from muntin.results import Results
     from muntin.sinks import read
+    from muntin.spark.files import files
+    from muntin.spark.run import run
     from muntin.windows import Window
 
 __version__ = "0.1.0.dev0"
@@ -21,8 +23,10 @@ __all__ = [
     "Window",
     "__version__",
     "aggregate",
+    "files",
     "query",
     "read",
+    "run",
 ]
 
 # Imported when first used: a program that only asks for the version, or one window, does not
@@ -34,8 +38,10 @@ _HOMES = {
     "Results": "muntin.results",
     "Window": "muntin.windows",
     "aggregate": "muntin.api",
+    "files": "muntin.spark.files",
     "query": "muntin.queries",
     "read": "muntin.sinks",
+    "run": "muntin.spark.run",
 }
 
 

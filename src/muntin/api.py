@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
 from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
-from muntin.frames import Input, is_frame, read_frame, read_tables
+from muntin.frames import Input, is_frame, is_on_spark, read_frame, read_tables
 from muntin.plan import SharedPlan, Strategy, build_plan
 from muntin.plan.relations import Relation
 from muntin.plan.sampling import Sampler
 from muntin.queries import QueriesLike, Query
 from muntin.queries import queries as read_queries
-from muntin.results import Results
+from muntin.results import Answer, Outcome, Results, TableAnswer
 from muntin.windows.edges import Slicing
 
 
@@ -42,12 +42,13 @@ def aggregate(
 
     Args:
         data: A pyarrow Table or RecordBatch, an iterable of RecordBatches, a pandas or polars
-            frame, or a mapping from names in FROM to such frames.
+            frame, a bounded Spark DataFrame, files that Spark's workers read
+            (:func:`muntin.files`), or a mapping from names in FROM to such frames.
         queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
         time: The column of event times: timestamps, dates or integers.
         name: What FROM must call the data; any name will do if not given.
         tables: Frames that queries may join, by name: ``JOIN close ON trades.symbol =
-            close.symbol``.
+            close.symbol``. A Spark DataFrame is collected.
         emit_empty: Fill the gaps between the windows of ungrouped queries.
         on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and
             is counted in ``Results.errors``, or it fails the call.
@@ -75,11 +76,9 @@ def aggregate(
     inputs = _route(data, asked, name)
     joined = read_tables(tables)
     plans: dict[str, SharedPlan] = {}
-    answers: dict[str, pa.Table] = {}
+    answers: dict[str, Answer] = {}
     rows, bad_rows, errors = 0, 0, Counter[str]()
     for source, (frame, members) in inputs.items():
-        batches = iter(frame.batches)
-        first = next(batches, frame.schema.empty_table())
         plan = plans[source] = build_plan(
             members,
             frame.schema,
@@ -87,69 +86,100 @@ def aggregate(
             strategy=strategy,
             slicing=slicing,
             tables={each: table.schema for each, table in joined.items()},
-            sample=_sampler(first, joined),
+            sample=_sampler(frame, joined),
         )
-        engine = _run(plan, joined, frame.schema, chain([first], batches))
-        if on_bad_row == "fail" and engine.statistics.bad_rows:
-            raise _bad_rows(engine.statistics.bad_rows, plan)
-        answers.update(engine.close())
-        rows += engine.statistics.rows
-        bad_rows += engine.statistics.bad_rows
-        errors += engine.statistics.errors
-    if on_error == "fail" and errors:
+        outcome = frame.run(plan, joined)
+        if on_bad_row == "fail" and outcome.bad_rows:
+            raise _bad_rows(outcome.bad_rows, plan)
+        answers.update(outcome.answers)
+        rows += outcome.rows
+        bad_rows += outcome.bad_rows
+        errors.update(outcome.errors)
+    if on_error == "fail" and errors.total():
         raise _failed(errors)
-    restore = {q.name: frame.restore for frame, members in inputs.values() for q in members}
     plan_or_plans = next(iter(plans.values())) if len(plans) == 1 else plans
     ordered = {query.name: answers[query.name] for query in asked}
-    return Results(ordered, restore, plan_or_plans, rows=rows, bad_rows=bad_rows, errors=errors)
+    return Results(ordered, plan_or_plans, rows=rows, bad_rows=bad_rows, errors=errors)
 
 
-def _sampler(batch: pa.Table, tables: Mapping[str, pa.Table]) -> Sampler:
+class _Source(Protocol):
+    """Bounded input of any kind: what its columns are, some rows of it, and a run over all."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def sample(self) -> pa.Table | None: ...
+
+    def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome: ...
+
+
+class _LocalSource:
+    """Frames in this process, for the local engine."""
+
+    def __init__(self, frame: Input) -> None:
+        self.schema = frame.schema
+        self._restore = frame.restore
+        self._batches = iter(frame.batches)
+        self._first = next(self._batches, frame.schema.empty_table())
+
+    def sample(self) -> pa.Table:
+        return self._first
+
+    def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome:
+        # The engine brings numba, which takes longer to import than everything else together.
+        from muntin.engine import LocalEngine, in_time_order  # noqa: PLC0415
+
+        engine = LocalEngine(plan, tables=tables)
+        batches = chain([self._first], self._batches)
+        if plan.ordered:
+            whole = pa.concat_tables([self.schema.empty_table(), *batches])
+            engine.feed(in_time_order(whole, plan.timeline.column))
+        else:
+            columns = plan.columns()
+            for batch in batches:
+                engine.feed(batch.select(columns))
+        answers = {
+            name: TableAnswer(table, self._restore) for name, table in engine.close().items()
+        }
+        found = engine.statistics
+        return Outcome(answers, found.rows, found.bad_rows, found.errors)
+
+
+def _read(data: Any) -> _Source:
+    if is_on_spark(data):
+        from muntin.spark.bounded import read_source  # noqa: PLC0415 - only for users of Spark
+
+        return read_source(data)
+    return _LocalSource(read_frame(data))
+
+
+def _sampler(source: _Source, tables: Mapping[str, pa.Table]) -> Sampler:
     def sample(relation: Relation) -> pa.Table:
         from muntin.engine import sampler  # noqa: PLC0415 - asked for only where it matters
 
-        return sampler(batch, tables)(relation)
+        batch = source.sample()
+        return sampler(source.schema.empty_table() if batch is None else batch, tables)(relation)
 
     return sample
 
 
-def _run(
-    plan: SharedPlan,
-    tables: Mapping[str, pa.Table],
-    schema: pa.Schema,
-    batches: Iterable[pa.Table],
-) -> Any:
-    # The engine brings numba, which takes longer to import than everything else together.
-    from muntin.engine import LocalEngine, in_time_order  # noqa: PLC0415
-
-    engine = LocalEngine(plan, tables=tables)
-    if plan.ordered:
-        whole = pa.concat_tables([schema.empty_table(), *batches])
-        engine.feed(in_time_order(whole, plan.timeline.column))
-    else:
-        columns = plan.columns()
-        for batch in batches:
-            engine.feed(batch.select(columns))
-    return engine
-
-
 def _route(
     data: Any, queries: Sequence[Query], name: str | None
-) -> dict[str, tuple[Input, list[Query]]]:
+) -> dict[str, tuple[_Source, list[Query]]]:
     """Which queries run over which input."""
     if not queries:
         raise QueryError([Problem("there are no queries", "give at least one SELECT")])
     if isinstance(data, Mapping) and not is_frame(data):
         known = [str(key) for key in data]
-        frames = {str(key).lower(): read_frame(frame) for key, frame in data.items()}
+        frames = {str(key).lower(): _read(frame) for key, frame in data.items()}
         if len(frames) < len(known):
             raise DataError(
                 f"inputs {', '.join(known)} differ in letter case only", hint="rename one of them"
             )
     else:
-        frames = {str(name or "").lower(): read_frame(data)}
+        frames = {str(name or "").lower(): _read(data)}
         known = [str(name)] if name else []
-    routed: dict[str, tuple[Input, list[Query]]] = {}
+    routed: dict[str, tuple[_Source, list[Query]]] = {}
     problems = []
     for query in queries:
         source = query.source.lower() if known else ""

@@ -66,6 +66,11 @@ def is_frame(data: Any) -> bool:
     return _kind(data) in _READERS
 
 
+def is_on_spark(data: Any) -> bool:
+    """Whether data is for Spark to read: a Spark DataFrame, or a description of files."""
+    return _kind(data) in _ON_SPARK
+
+
 def _kind(data: Any) -> str:
     """The library and class of a frame, found without importing libraries that are not in use."""
     for cls in type(data).__mro__:
@@ -168,6 +173,13 @@ def _read_polars(data: Any) -> Input:
     return Input(table.schema, [table], _to_polars)
 
 
+def _read_spark(data: Any) -> Input:
+    """All rows, collected: static tables travel to every worker."""
+    table = data.toArrow()
+    return Input(table.schema, [table], _same)
+
+
+_ON_SPARK = ("pyspark.DataFrame", "muntin.Files")
 _READERS: dict[str, Callable[[Any], Input]] = {
     "pyarrow.Table": _read_table,
     "pyarrow.RecordBatch": _read_record_batch,
@@ -175,4 +187,6 @@ _READERS: dict[str, Callable[[Any], Input]] = {
     "pandas.DataFrame": _read_pandas,
     "polars.DataFrame": _read_polars,
     "polars.LazyFrame": _read_polars,
+    "pyspark.DataFrame": _read_spark,
+    "muntin.Files": _read_spark,
 }

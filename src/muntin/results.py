@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -14,6 +15,66 @@ from muntin.plan import SharedPlan
 
 _SHOWN_ROWS = 10
 _SHOWN_QUERIES = 20
+
+
+class Answer(Protocol):
+    """The result of one query, wherever it is kept."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def table(self) -> pa.Table:
+        """All rows as a pyarrow Table."""
+        ...
+
+    def head(self, rows: int) -> pa.Table:
+        """A few rows."""
+        ...
+
+    def frame(self) -> Any:
+        """All rows in the kind of frame the data came in."""
+        ...
+
+
+@dataclass(frozen=True)
+class TableAnswer:
+    """A result in the memory of this process, and the way to the user's kind of frame."""
+
+    result: pa.Table
+    restore: Callable[[pa.Table], Any]
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.result.num_rows)
+
+    def table(self) -> pa.Table:
+        """All rows."""
+        return self.result
+
+    def head(self, rows: int) -> pa.Table:
+        """A few rows."""
+        return self.result.slice(0, rows)
+
+    def frame(self) -> Any:
+        """All rows in the kind of frame the data came in."""
+        return self.restore(self.result)
+
+
+@dataclass
+class Outcome:
+    """What the queries over one input gave: results by name, and what was counted.
+
+    ``seconds`` are what workers spent on each step, all of them together.
+    """
+
+    answers: Mapping[str, Answer]
+    rows: int = 0
+    bad_rows: int = 0
+    errors: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 class Results(Mapping[str, Any]):
@@ -25,49 +86,46 @@ class Results(Mapping[str, Any]):
 
     def __init__(
         self,
-        tables: dict[str, pa.Table],
-        restore: dict[str, Callable[[pa.Table], Any]],
+        answers: Mapping[str, Answer],
         plan: SharedPlan | dict[str, SharedPlan],
         *,
         rows: int = 0,
         bad_rows: int = 0,
         errors: Mapping[str, int] | None = None,
     ) -> None:
-        self._tables = tables
-        self._restore = restore
-        self._names = {name.lower(): name for name in tables}
+        self._answers = dict(answers)
+        self._names = {name.lower(): name for name in answers}
         self.plan = plan
         self.rows = rows
         self.bad_rows = bad_rows
         self.errors = {name: count for name, count in (errors or {}).items() if count}
 
     def __getitem__(self, name: str) -> Any:
-        known = self._known(name)
-        return self._restore[known](self._tables[known])
+        return self._answers[self._known(name)].frame()
 
     def table(self, name: str) -> pa.Table:
         """The result of a query as a pyarrow Table, whatever kind the data was."""
-        return self._tables[self._known(name)]
+        return self._answers[self._known(name)].table()
 
     def _known(self, name: str) -> str:
         known = self._names.get(name.lower()) if isinstance(name, str) else None
         if known is None:
             raise UnknownQueryError(
-                f"there is no query {name!r}", hint=did_you_mean(str(name), self._tables)
+                f"there is no query {name!r}", hint=did_you_mean(str(name), self._answers)
             )
         return known
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tables)
+        return iter(self._answers)
 
     def __len__(self) -> int:
-        return len(self._tables)
+        return len(self._answers)
 
     def __repr__(self) -> str:
         lines = [f"Results of {_count(len(self), 'query')} over {_count(self.rows, 'row')}"]
-        for name, table in islice(self._tables.items(), _SHOWN_QUERIES):
+        for name, answer in islice(self._answers.items(), _SHOWN_QUERIES):
             failed = f", {self.errors[name]:,} failed values" if name in self.errors else ""
-            lines.append(f"  {name}: {_count(table.num_rows, 'row')}{failed}")
+            lines.append(f"  {name}: {_count(answer.num_rows, 'row')}{failed}")
         if len(self) > _SHOWN_QUERIES:
             lines.append(f"  ... and {len(self) - _SHOWN_QUERIES:,} more")
         if self.bad_rows:
@@ -77,10 +135,10 @@ class Results(Mapping[str, Any]):
     def _repr_html_(self) -> str:
         """The first rows of every result, for notebooks."""
         parts = [f"<p>{escape(repr(self).splitlines()[0])}</p>"]
-        for name, table in islice(self._tables.items(), _SHOWN_QUERIES):
-            size = _count(table.num_rows, "row")
+        for name, answer in islice(self._answers.items(), _SHOWN_QUERIES):
+            size = _count(answer.num_rows, "row")
             parts.append(f"<details open><summary>{escape(name)}: {size}</summary>")
-            parts.append(_html_table(table))
+            parts.append(_html_table(answer.head(_SHOWN_ROWS), answer.num_rows))
             parts.append("</details>")
         return "\n".join(parts)
 
@@ -97,13 +155,13 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
-def _html_table(table: pa.Table) -> str:
+def _html_table(table: pa.Table, total: int) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
     rows = []
-    shown = [_texts(column) for column in table.slice(0, _SHOWN_ROWS).columns]
+    shown = [_texts(column) for column in table.columns]
     for row in zip(*shown, strict=True):
         cells = "".join(f"<td>{escape(text)}</td>" for text in row)
         rows.append(f"<tr>{cells}</tr>")
-    if table.num_rows > _SHOWN_ROWS:
+    if total > table.num_rows:
         rows.append(f"<tr><td colspan='{table.num_columns}'>…</td></tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

@@ -1,0 +1,117 @@
+"""The one Spark job that answers all queries over bounded input."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from muntin.errors import MuntinError
+from muntin.plan.nodes import SharedPlan
+from muntin.results import Answer, Outcome
+from muntin.spark.bounded_chunks import LIMITS, RESULTS_DDL, Chunk, read_chunk
+from muntin.spark.bounded_results import KeptAnswer, KeptResults, SmallAnswer, release_forgotten
+from muntin.spark.bounded_tasks import ERROR, Shipped, finish
+from muntin.spark.frames import result_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def run_job(
+    session: SparkSession,
+    plan: SharedPlan,
+    tables: Mapping[str, pa.Table],
+    stage_a: Callable[[Shipped], DataFrame],
+    *,
+    buckets: int | None = None,
+) -> Outcome:
+    """Run both stages, and gather what the results are; large ones stay on the executors.
+
+    ``stage_a`` makes the frame of messages, ``buckets`` is how many ways groups are spread.
+    """
+    release_forgotten()
+    count = buckets or _buckets(session, plan)
+    shipped = _ship(session, plan, tables, count)
+    messages = stage_a(shipped)
+    # By its place, not by hash: every bucket has a task of its own, and AQE merges none.
+    spread = messages.repartitionById(count, "bucket")
+    frame = spread.mapInArrow(partial(finish, shipped), RESULTS_DDL).persist()
+    kept = KeptResults(frame, shipped.broadcast)
+    try:
+        rows = frame.select("kind", "note", "queries", "counts", "small").toArrow()
+        outcome = _read(session, plan, rows, kept)
+    except BaseException:
+        kept.release()
+        raise
+    return outcome
+
+
+def _buckets(session: SparkSession, plan: SharedPlan) -> int:
+    """As many as tasks run at once; fewer where there are no groups, and few sets to place."""
+    cores = session.sparkContext.defaultParallelism
+    if any(node.grouping for node in plan.partials):
+        return cores
+    return max(min(cores, len(plan.partials)), 1)
+
+
+def _ship(
+    session: SparkSession, plan: SharedPlan, tables: Mapping[str, pa.Table], buckets: int
+) -> Shipped:
+    from pyspark import cloudpickle  # noqa: PLC0415  imported when it is used
+
+    joined = {join.table for relation in plan.relations for join in relation.joins}
+    needed = {name: table for name, table in tables.items() if name in joined}
+    # Aggregates that users register may live in their notebook: only cloudpickle carries those.
+    data: bytes = cloudpickle.dumps((plan, needed))  # type: ignore[no-untyped-call]
+    digest = hashlib.sha256(data).hexdigest()
+    return Shipped(session.sparkContext.broadcast(data), digest, buckets, LIMITS)
+
+
+def _read(session: SparkSession, plan: SharedPlan, rows: pa.Table, kept: KeptResults) -> Outcome:
+    outcome, errors, seconds = Outcome({}), Counter[str](), Counter[str]()
+    small: dict[int, list[pa.Table]] = {}
+    large: Counter[int] = Counter()
+    for kind, note, queries, counts, data in zip(
+        *(column.to_pylist() for column in rows.columns), strict=True
+    ):
+        if kind == ERROR:
+            raise _error(note)
+        if kind is not None:
+            counted = json.loads(note)
+            outcome.rows += counted.get("rows", 0)
+            outcome.bad_rows += counted.get("bad_rows", 0)
+            errors.update(counted["errors"])
+            seconds.update(counted["seconds"])
+        elif data is None:
+            large.update(dict(zip(queries, counts, strict=True)))
+        else:
+            for place, table in read_chunk(Chunk(queries, counts, data)):
+                small.setdefault(place, []).append(table)
+    outcome.errors, outcome.seconds = errors, seconds
+    answers: dict[str, Answer] = {}
+    for place, final in enumerate(plan.finals):
+        schema = result_schema(plan, final)
+        parts = small.get(place, [])
+        if place in large:
+            total = large[place] + sum(part.num_rows for part in parts)
+            answers[final.name] = KeptAnswer(kept, place, schema, total)
+        else:
+            whole = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
+            answers[final.name] = SmallAnswer(session, whole)
+    outcome.answers = answers
+    if not large:
+        kept.release()
+    return outcome
+
+
+def _error(note: bytes) -> MuntinError:
+    error = pickle.loads(note)
+    assert isinstance(error, MuntinError)
+    return error

@@ -1,0 +1,36 @@
+"""The lock that keeps two runs off one checkpoint."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from muntin.spark.run_problems import CheckpointError
+
+
+class CheckpointLock:
+    """A lock on a file, held until it is released or its process ends, however that happens."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "another process"
+            self._file.close()
+            raise CheckpointError(
+                f"another run holds the checkpoint {path.parent}: {holder}",
+                hint="stop it first, or give this run a checkpoint of its own",
+            ) from error
+        self._file.truncate(0)
+        self._file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        if not self._file.closed:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self._file.close()

@@ -1,0 +1,135 @@
+"""Files as bounded input: workers read them, or Spark's reader where it must."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from muntin.plan.nodes import SharedPlan
+from muntin.plan.sampling import SAMPLE_ROWS
+from muntin.results import Outcome
+from muntin.spark.bounded import FrameSource, check_plan
+from muntin.spark.bounded_job import run_job
+from muntin.spark.bounded_tasks import MESSAGES_DDL, Shipped, fold
+from muntin.spark.files import Files
+from muntin.spark.files_columns import UnlikeSparkError
+from muntin.spark.files_listing import LISTING, Listing, load
+from muntin.spark.files_parquet import read_parquet
+from muntin.spark.files_pieces import Piece, cut
+from muntin.spark.files_schema import read_schema
+from muntin.spark.files_text import TextFormat
+from muntin.spark.frames import arrow_schema, zone_of
+from muntin.spark.session import session as current_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+logger = logging.getLogger("muntin.spark")
+
+Reader = Callable[[Piece, pa.Schema], Iterator[pa.Table]]
+
+# Options that workers know the meaning of, or that only matter for the schema.
+_KNOWN: dict[str, set[str]] = {
+    "parquet": {*LISTING, "mergeschema"},
+    "csv": {*LISTING, "header", "inferschema", "samplingratio", "sep", "delimiter"},
+    "json": {*LISTING, "samplingratio", "primitivesasstring"},
+}
+
+
+class FilesSource:
+    """Files of one format."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._session = current_session()
+        self._options = {name.lower(): value for name, value in files.options}
+        self._listing = Listing.of(self._session, files)
+        self._frame = self._load()
+        self.schema = arrow_schema(self._frame.schema)
+
+    def _load(self) -> DataFrame:
+        """The files through Spark's reader, told the columns where a footer tells them."""
+        files = self._files
+        schema = files.schema
+        if files.format == "parquet" and schema is None and "mergeschema" not in self._options:
+            try:
+                schema = read_schema(self._session, self._listing.paths()[0])
+            except (UnlikeSparkError, IndexError):
+                schema = None
+        reader = self._session.read.format(files.format).options(**dict(files.options))
+        return load(reader if schema is None else reader.schema(schema), files)
+
+    def sample(self) -> pa.Table | None:
+        """The first rows of the first file, if workers can read it."""
+        try:
+            first = next(self._read(self._tasks[0][0], self.schema), None)
+        except (UnlikeSparkError, IndexError):
+            return None
+        return None if first is None else first.slice(0, SAMPLE_ROWS)
+
+    def run(
+        self,
+        plan: SharedPlan,
+        tables: Mapping[str, pa.Table],
+        *,
+        buckets: int | None = None,
+    ) -> Outcome:
+        """Answer the queries of a plan."""
+        check_plan(plan)
+        try:
+            return self._run(plan, tables, buckets)
+        except UnlikeSparkError as error:
+            logger.warning("the files go through Spark's reader: %s", error.message)
+        return FrameSource(self._frame).run(plan, tables, buckets=buckets)
+
+    def _run(
+        self, plan: SharedPlan, tables: Mapping[str, pa.Table], buckets: int | None
+    ) -> Outcome:
+        schema = pa.schema([plan.source.field(name) for name in plan.columns()])
+        tasks, read = self._tasks, self._read
+        numbers = self._session.range(0, len(tasks), 1, max(len(tasks), 1))
+
+        def stage_a(shipped: Shipped) -> DataFrame:
+            folded = partial(fold_pieces, shipped, read, schema, tasks)
+            return numbers.mapInArrow(folded, MESSAGES_DDL)
+
+        return run_job(self._session, plan, tables, stage_a, buckets=buckets)
+
+    @cached_property
+    def _tasks(self) -> list[list[Piece]]:
+        unknown = sorted(self._options.keys() - _KNOWN[self._files.format])
+        if unknown:
+            raise UnlikeSparkError(f"workers do not know the option {unknown[0]}")
+        paths = self._listing.paths()
+        values = self._listing.values(self.schema)
+        return cut(paths, values, self._session.sparkContext.defaultParallelism)
+
+    @cached_property
+    def _read(self) -> Reader:
+        if self._files.format == "parquet":
+            return read_parquet
+        folders = {name.lower() for name in self._listing.folders}
+        fields = tuple(name for name in self._frame.columns if name.lower() not in folders)
+        separator = self._options.get("sep", self._options.get("delimiter", ","))
+        if len(separator) != 1 or separator in '"\\\r\n':
+            raise UnlikeSparkError(f"the separator is {separator!r}")
+        header = self._files.format == "csv" and self._options.get("header") == "true"
+        zone = zone_of(self._session)
+        return TextFormat(self._files.format, fields, header, separator, zone).read
+
+
+def fold_pieces(
+    shipped: Shipped,
+    read: Reader,
+    schema: pa.Schema,
+    tasks: Sequence[Sequence[Piece]],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Stage A over the pieces of the tasks whose numbers come."""
+    numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+    pieces = [piece for number in numbers for piece in tasks[number]]
+    return fold(shipped, (table for piece in pieces for table in read(piece, schema)))

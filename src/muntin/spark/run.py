@@ -1,0 +1,125 @@
+"""``muntin.run``: any number of queries over one stream, which join and leave while it runs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Literal
+
+from muntin.errors import DataError
+from muntin.plan import Strategy
+from muntin.queries import QueriesLike
+from muntin.queries import queries as read_queries
+from muntin.sinks import Sink, memory
+from muntin.spark.buckets import Buckets
+from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.existing import require_session
+from muntin.spark.problems import SparkWarning
+from muntin.spark.run_handle import Run
+from muntin.spark.run_options import bucket_count, read_limits, read_trigger
+from muntin.spark.streaming_batches import BatchRunner
+from muntin.spark.streaming_plans import Planner
+from muntin.spark.streaming_source import StreamSource, stream_source
+from muntin.spark.streaming_tables import StaticTables
+from muntin.windows import DurationLike
+
+__all__ = ["Run", "run"]
+
+
+def run(
+    stream: Any,
+    queries: QueriesLike,
+    time: str = "ts",
+    *,
+    name: str | None = None,
+    tables: Mapping[str, Any] | None = None,
+    lateness: DurationLike = 0,
+    trigger: str | timedelta | None = None,
+    sink: Sink[Any] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    on_bad_row: Literal["skip", "fail"] = "skip",
+    max_ahead: DurationLike | None = "1 day",
+    partitions: int | None = None,
+    buckets: int | None = None,
+    strategy: Strategy = "cells",
+) -> Run:
+    """Answer many sliding-window queries over a stream in one shared pass.
+
+    Let W be the largest event time of all earlier batches less ``lateness``. A row below W is
+    late: it is dropped and counted. A window is answered once, in the first batch after which W
+    has reached its end.
+
+    A run that is started again with the same checkpoint goes on where it was, with the queries
+    it had. What the ``queries`` argument says differently from the last start is applied: a name
+    that is added joins, one that is gone leaves, one whose query differs is replaced.
+
+    Args:
+        stream: A streaming DataFrame, from any source that Spark can read.
+        queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
+        time: The column of event times: timestamps, dates or integers.
+        name: What FROM must call the stream; any name will do if not given.
+        tables: Frames that queries may join, by name; each is read when the run starts, and
+            again by :meth:`Run.refresh`.
+        lateness: How far rows may be out of order: a duration, or a number if times are numbers.
+        trigger: How often a batch begins, as in "10 seconds"; "available_now" to take in what
+            there is and end; as fast as possible unless said otherwise.
+        sink: Where results go, from ``muntin.sinks``; the driver's memory unless said otherwise.
+        checkpoint: A folder of this run's own; a temporary one unless said otherwise.
+        on_bad_row: What a row without a time that can be used does: it is left out and counted,
+            or it ends the run.
+        max_ahead: How far ahead of the clock a time may be; a row beyond is a bad row. None for
+            any. Times that are numbers have no clock.
+        partitions: How many tasks keep state, about the number of cores; fixed by the checkpoint.
+        buckets: How many parts state is kept in; fixed by the checkpoint.
+        strategy: What queries share; see ``muntin.aggregate``.
+
+    Returns:
+        The run, which has started.
+
+    Raises:
+        MuntinError: If anything is wrong with the arguments, the session or the checkpoint.
+    """
+    source = stream_source(stream)
+    require_session(source.session)
+    if on_bad_row not in ("skip", "fail"):
+        raise DataError(f"on_bad_row is {on_bad_row!r}", hint="use skip or fail")
+    limits = read_limits(source.schema, time, lateness, max_ahead, fail=on_bad_row == "fail")
+    chosen = read_trigger(trigger)
+    asked = read_queries(queries)
+    spread = _spread(source, partitions, buckets)
+    kept = Checkpoint(_temporary() if checkpoint is None else checkpoint, spread)
+    try:
+        kept.refuse_closed()
+        known = kept.changes()
+        static = StaticTables(tables, kept, known.tables if known else {})
+        planner = Planner(source, time, kept, static, name=name, strategy=strategy)
+        destination = memory() if sink is None else sink
+        destination.recover(kept.last_committed(), run=kept.run)
+        runner = BatchRunner(kept, planner, destination, limits)
+        planner.start(asked, runner.outcome.state)
+        if kept.status == "closing":
+            runner.finish(source.session, destination.writer())
+            kept.refuse_closed()
+        return Run(source, kept, planner, runner, destination, chosen)
+    except BaseException:
+        kept.release()
+        raise
+
+
+def _spread(source: StreamSource, partitions: int | None, buckets: int | None) -> Buckets:
+    count = partitions or source.session.sparkContext.defaultParallelism
+    return bucket_count(count, buckets)
+
+
+def _temporary() -> str:
+    folder = tempfile.mkdtemp(prefix="muntin-checkpoint-")
+    warnings.warn(
+        f"the run keeps its checkpoint in {folder}, a temporary folder: it cannot be continued "
+        "for long. Give it a folder with checkpoint=",
+        SparkWarning,
+        stacklevel=4,
+    )
+    return folder

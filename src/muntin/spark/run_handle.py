@@ -1,0 +1,202 @@
+"""A run: a stream that is under way, and the queries over it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from muntin.errors import MuntinError
+from muntin.plan import SharedPlan
+from muntin.queries import DropQuery, QueriesLike, Query, Statement
+from muntin.sinks import Sink
+from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.run_failures import as_run_error
+from muntin.spark.run_progress import RunProgress
+from muntin.spark.run_statements import statements_of
+from muntin.spark.streaming_batches import BatchRunner
+from muntin.spark.streaming_plans import Planner, result_schemas
+from muntin.spark.streaming_query import StreamDriver
+from muntin.spark.streaming_source import StreamSource
+
+_STEP = 1.0  # seconds
+
+
+class Run:
+    """A running stream; made by ``muntin.run``.
+
+    Used as a context manager it is stopped at the end of the block.
+
+    Attributes:
+        sink: Where results go.
+    """
+
+    def __init__(
+        self,
+        source: StreamSource,
+        checkpoint: Checkpoint,
+        planner: Planner,
+        runner: BatchRunner,
+        sink: Sink[Any],
+        trigger: Mapping[str, Any],
+    ) -> None:
+        self.sink = sink
+        self._source, self._checkpoint = source, checkpoint
+        self._planner, self._runner = planner, runner
+        self._is_released = False
+        sink.declare(result_schemas(planner.current))
+        self._driver = StreamDriver(source, checkpoint, sink.writer(), trigger, runner)
+        self._driver.start(self._columns())
+
+    def add(self, query: QueriesLike) -> None:
+        """Let queries join, from the next batch on; the change is durable on return.
+
+        They answer at least every window that starts after the largest event time of the batches
+        before, and earlier ones where what is kept holds all their rows. Of several queries all
+        join, or none. ``CREATE OR REPLACE QUERY`` replaces the one of its name, ``DROP QUERY``
+        removes one.
+
+        Raises:
+            MuntinError: If a query cannot be understood, or its name is taken. The run goes on.
+        """
+        self._apply(statements_of(query, [each.name for each in self._planner.catalog]))
+
+    def remove(self, name: str) -> None:
+        """Let a query leave: from the next batch on it answers nothing."""
+        self._apply([DropQuery(name)])
+
+    def refresh(self, table: str) -> None:
+        """Read a static table again; rows from the next batch on are joined with what it holds."""
+        self._check_active()
+        self._planner.refresh(table)
+
+    def queries(self) -> list[Query]:
+        """The queries that the next batch runs with, in the order they joined."""
+        return list(self._planner.catalog)
+
+    def plan(self) -> SharedPlan:
+        """What the queries share, as of the next batch."""
+        return self._planner.current
+
+    def progress(self) -> RunProgress:
+        """What the run has seen and done."""
+        outcome, timing = self._runner.outcome, self._runner.timing
+        lag = None
+        if outcome.seen is not None and not self._planner.current.timeline.plain:
+            lag = time.time() - outcome.seen / 1e6
+        return RunProgress(
+            self.is_active,
+            len(self._planner.catalog),
+            outcome.batch + 1,
+            outcome.rows,
+            outcome.late_rows,
+            outcome.bad_rows,
+            dict(outcome.results),
+            dict(outcome.errors),
+            outcome.seen,
+            outcome.watermark,
+            lag,
+            outcome.state_bytes,
+            timing.rows,
+            timing.seconds,
+        )
+
+    @property
+    def is_active(self) -> bool:
+        """Whether batches are run: not stopped, not failed, not at the end of its input."""
+        query = self._driver.query
+        return not self._is_released and query is not None and bool(query.isActive)
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run ends, or so many seconds; whether it has ended.
+
+        Raises:
+            RunError: If it failed, with the reason.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._has_ended(deadline):
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+        return True
+
+    def _has_ended(self, deadline: float | None) -> bool:
+        from pyspark.errors import StreamingQueryException  # noqa: PLC0415  when it is used
+
+        query: Any = self._driver.query
+        if self._is_released or query is None:
+            return True
+        left = _STEP if deadline is None else min(_STEP, max(deadline - time.monotonic(), 0.001))
+        try:
+            ended = bool(query.awaitTermination(left))
+        except StreamingQueryException as error:
+            self._release()
+            raise as_run_error(self._driver.failure or error) from error
+        # A query that gives way to one with more columns is not the end.
+        if ended and query is self._driver.query and not self._driver.is_restarting:
+            self._release()
+            return True
+        return False
+
+    def stop(self, *, flush: bool = False) -> None:
+        """Finish the batch that runs, and stop; the checkpoint can be continued.
+
+        Args:
+            flush: Answer the windows that are open, too. Rows that come later would belong to
+                windows that are answered, so the checkpoint cannot be continued then.
+        """
+        if self._is_released:
+            return
+        self._driver.halt()
+        try:
+            if flush:
+                self._flush()
+        finally:
+            self._release()
+
+    def _flush(self) -> None:
+        if self._driver.failure is not None:
+            raise as_run_error(self._driver.failure)
+        self._runner.finish(self._source.session, self.sink.writer())
+
+    def _apply(self, statements: Sequence[Statement]) -> None:
+        self._check_active()
+        if self._planner.apply(statements, self._driver.columns):
+            return
+        # A query reads a column that is not shipped: go on with that column, between two batches.
+        with self._driver.pause():
+            self._planner.apply(statements, None)
+            self._driver.start(self._columns())
+
+    def _columns(self) -> list[str]:
+        """The columns to ship: those of the plan, and of a batch that is to be run again."""
+        read = set(self._planner.current.columns()) | self._driver_columns()
+        return [name for name in self._source.schema.names if name in read]
+
+    def _driver_columns(self) -> set[str]:
+        record = self._checkpoint.records.record(self._checkpoint.last_committed() + 1)
+        return set() if record is None else set(self._planner.named(record.plan).columns())
+
+    def _check_active(self) -> None:
+        if self._is_released:
+            raise MuntinError("the run has ended", hint="start it again with its checkpoint")
+
+    def _release(self) -> None:
+        if not self._is_released:
+            self._is_released = True
+            self.sink.close()
+            self._checkpoint.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<Run {self.progress()}>"

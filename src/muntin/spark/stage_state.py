@@ -1,0 +1,191 @@
+"""Stage B in Spark's stateful tasks: a bucket's partials come in, its windows are answered."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from muntin.engine.answering import Answered
+from muntin.engine.state import State
+from muntin.engine.wire import from_bytes
+from muntin.sinks import Writer
+from muntin.spark.buckets import Buckets
+from muntin.spark.stage_job import Job, current_job, task_context
+from muntin.spark.stage_map import NO_TIME, Counts
+from muntin.spark.stage_report import BucketReport
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The token is another one whenever the state is written; the plan is what the data is of.
+SCHEMA = "token string, plan string, data binary"
+_ROOM = 256 << 20
+
+
+@dataclass(frozen=True)
+class StateStage:
+    """The function of Spark's stateful operator, called once for each bucket and batch."""
+
+    buckets: Buckets
+    writer: Writer[Any]
+
+    def __call__(
+        self, key: tuple[Any], frames: Iterable[pd.DataFrame], stored: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Take in what the map tasks have for a bucket; one row, the bucket's report."""
+        import pandas as pd  # noqa: PLC0415  imported in workers only
+
+        job, bucket = current_job(), self.buckets.numbers[int(key[0])]
+        blobs, counts = _collect(frames)
+        kept = _Bucket(job, bucket, stored)
+        answered = kept.answer(blobs, counts.latest)
+        report = BucketReport(
+            bucket,
+            counts.latest,
+            counts.rows,
+            counts.late_rows,
+            counts.bad_rows,
+            dict(counts.errors + answered.errors),
+            {name: table.num_rows for name, table in answered.tables.items() if table.num_rows},
+            kept.store(),
+        )
+        self._write(job, report, answered.tables)
+        yield pd.DataFrame({"report": [report.to_bytes()]})
+
+    def _write(self, job: Job, report: BucketReport, tables: Mapping[str, pa.Table]) -> None:
+        """Write the results of all buckets of a task at once, when the last of them is there.
+
+        One file for each query and bucket would be many small ones.
+        """
+        attempt = str(task_context().taskAttemptId())
+        waiting = _waiting.get(f"{job.run} {job.record.batch} {attempt}")
+        waiting[report.bucket] = dict(tables)
+        if len(waiting) < self.buckets.beside(report.bucket):
+            return
+        results: dict[str, list[pa.Table]] = {}
+        for _, each in sorted(waiting.items()):
+            for name, table in each.items():
+                results.setdefault(name, []).append(table)
+        united = {name: pa.concat_tables(parts) for name, parts in results.items()}
+        report.written = self.writer.write(job.record.batch, attempt, united)
+        report.covers = len(waiting)
+        waiting.clear()
+
+
+def _collect(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], Counts]:
+    """The partials of all map tasks, and what they counted together."""
+    blobs: list[bytes] = []
+    counts = Counts()
+    for frame in frames:
+        blobs += [bytes(blob) for blob in frame["partials"] if blob is not None]
+        counts.latest = max(counts.latest, int(frame["latest"].max()))
+        for text in frame["counts"]:
+            if text is not None:
+                counts.add_text(text)
+    return blobs, counts
+
+
+class _Bucket:
+    """One bucket's state during a batch."""
+
+    def __init__(self, job: Job, bucket: int, stored: Any) -> None:
+        self._job, self._key, self._stored = job, (job.run, bucket), stored
+        record = job.record
+        held = stored.getOption
+        if held is None:
+            self._token, self._bytes, plan = "", 0, record.before or record.plan
+            self._state = State(job.plan(plan))
+        else:
+            self._token, plan, data = str(held[0]), str(held[1]), bytes(held[2])
+            self._bytes = len(data)
+            kept = _states.take(self._key, self._token)
+            self._state = kept or State.restore(job.plan(plan), data)[0]
+        self._is_joined = plan != record.plan
+        self._is_changed = held is None or self._is_joined
+
+    def answer(self, blobs: list[bytes], latest: int) -> Answered:
+        """Take in a batch's partials and its largest time; the windows that are due."""
+        record, state = self._job.record, self._state
+        if not (blobs or self._is_changed or _holds_rows(state)):
+            return Answered()
+        self._catch_up()
+        for blob in blobs:
+            state.take(from_bytes(state.plan, blob), None)
+        seen = max(latest, NO_TIME if record.seen is None else record.seen)
+        if seen == NO_TIME:
+            return Answered()
+        state.seen = seen
+        answered = state.advance(seen - record.lateness)
+        self._is_changed |= bool(blobs or answered.last)
+        return answered
+
+    def _catch_up(self) -> None:
+        """Bring the state to where the batch begins, with the plan of the batch.
+
+        A state that had nothing to do was left as it was, so it may be some batches behind.
+        """
+        record, state = self._job.record, self._state
+        state.seen = record.seen
+        if record.watermark is not None:
+            state.advance(record.watermark)
+        if self._is_joined:
+            state.adopt(self._job.plan(record.plan))
+
+    def store(self) -> int:
+        """Write the state where it changed, and keep it at hand; its size in bytes."""
+        if self._is_changed:
+            data = self._state.snapshot()
+            self._token, self._bytes = uuid4().hex, len(data)
+            self._stored.update((self._token, self._job.record.plan, data))
+        _states.put(self._key, self._token, self._state, self._bytes)
+        return self._bytes
+
+
+def _holds_rows(state: State) -> bool:
+    return any(store.table().starts.size for store in state.stores)
+
+
+class _States:
+    """States of buckets that this worker has seen, so that they are not read again and again.
+
+    One is used only if its token is that of the state Spark hands over: then it is the very
+    state that was written there, whatever attempts and restarts there have been.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._held: OrderedDict[tuple[str, int], tuple[str, State, int]] = OrderedDict()
+
+    def take(self, key: tuple[str, int], token: str) -> State | None:
+        """The state, which is not kept any longer: it is about to change."""
+        found = self._held.pop(key, None)
+        return found[1] if found is not None and found[0] == token else None
+
+    def put(self, key: tuple[str, int], token: str, state: State, size: int) -> None:
+        """Keep a state, and as many others as there is room for."""
+        self._held[key] = (token, state, size)
+        while len(self._held) > 1 and sum(held[2] for held in self._held.values()) > self._room:
+            self._held.popitem(last=False)
+
+
+class _Waiting:
+    """Results of one task attempt that are not written yet."""
+
+    def __init__(self) -> None:
+        self._attempt = ""
+        self._tables: dict[int, dict[str, pa.Table]] = {}
+
+    def get(self, attempt: str) -> dict[int, dict[str, pa.Table]]:
+        """Those of this attempt; what another left behind is of no use."""
+        if attempt != self._attempt:
+            self._attempt, self._tables = attempt, {}
+        return self._tables
+
+
+_states = _States(_ROOM)
+_waiting = _Waiting()

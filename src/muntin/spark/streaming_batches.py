@@ -1,0 +1,184 @@
+"""What the driver does with every batch: write its record, run it, commit it, write its outcome."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from muntin.errors import DataError
+from muntin.sinks import Sink, Writer
+from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.records import BatchOutcome, BatchRecord
+from muntin.spark.run_problems import RunError
+from muntin.spark.stage_job import PROPERTY, Job
+from muntin.spark.stage_map import NO_TIME
+from muntin.spark.stage_report import BucketReport
+from muntin.spark.streaming_flush import flush
+from muntin.spark.streaming_plans import Planner, result_schemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PRUNE_EVERY = 64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How late and how far ahead rows may be, in ticks, and whether bad rows end the run."""
+
+    lateness: int = 0
+    max_ahead: int | None = None
+    fail_on_bad_rows: bool = False
+
+
+@dataclass
+class Timing:
+    """How the last batch went."""
+
+    rows: int = 0
+    seconds: float = 0.0
+    ended: float = field(default_factory=time.time)
+
+
+class BatchRunner:
+    """Runs batches on the driver, one after the other."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, planner: Planner, sink: Sink[Any], limits: Limits
+    ) -> None:
+        self._checkpoint, self._planner = checkpoint, planner
+        self._sink, self._limits = sink, limits
+        last = checkpoint.last_committed()
+        self.outcome = checkpoint.records.outcome(last) or BatchOutcome(batch=last)
+        self.timing = Timing()
+        self._shipped: set[str] = set()
+        self._declared = ""
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        """Run one batch, from its record to its outcome."""
+        begun = time.monotonic()
+        record = self._checkpoint.records.record(batch)
+        if record is None:
+            record = self._decide(batch)
+            self._checkpoint.records.write_record(record)
+        self._declare(record.plan)
+        self._ship(frame.sparkSession, record)
+        reports = [BucketReport.of_bytes(bytes(row.report)) for row in frame.collect()]
+        self._check(record, reports)
+        self._sink.commit(batch, [entry for report in reports for entry in report.written])
+        outcome = self._sum_up(record, reports)
+        self._checkpoint.records.write_outcome(outcome)
+        self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
+        self.outcome = outcome
+        self._planner.adopt(outcome.state)
+        if batch % _PRUNE_EVERY == 0:
+            with self._planner.lock:
+                self._checkpoint.prune(self._planner.tables.versions.values())
+
+    def finish(self, session: SparkSession, writer: Writer[Any]) -> None:
+        """Answer the windows that are open, as a last batch, and close the checkpoint.
+
+        The intention is written first: a batch of that number must not be run instead.
+        """
+        last = self._checkpoint.last_committed()
+        if self.outcome.state is None or last < 0:
+            self._checkpoint.finish()
+            return
+        self._checkpoint.begin_finish()
+        record = replace(self._decide(last + 1), plan=self.outcome.state)
+        job = Job(self._checkpoint.run, record, self._add_files(session, record))
+        folder = str(self._checkpoint.spark_folder)
+        reports = flush(session, folder, job, self._checkpoint.buckets, writer)
+        self._sink.commit(record.batch, [entry for each in reports for entry in each.written])
+        self.outcome = self._sum_up(record, reports)
+        self._checkpoint.finish()
+
+    def _decide(self, batch: int) -> BatchRecord:
+        plan, tables = self._planner.next()
+        clock, before = time.time_ns() // 1000, self.outcome
+        is_plain = self._planner.current.timeline.plain
+        ahead = None if is_plain else self._limits.max_ahead
+        return BatchRecord(
+            batch,
+            plan,
+            before.state,
+            before.seen,
+            before.watermark,
+            self._limits.lateness,
+            None if ahead is None else clock + ahead,
+            clock,
+            tables,
+        )
+
+    def _declare(self, plan: str) -> None:
+        if plan != self._declared:
+            self._sink.declare(result_schemas(self._planner.named(plan)))
+            self._declared = plan
+
+    def _ship(self, session: SparkSession, record: BatchRecord) -> None:
+        """Tell the tasks of this batch what it is, and bring them the files they need."""
+        job = Job(self._checkpoint.run, record, self._add_files(session, record))
+        session.sparkContext.setLocalProperty(PROPERTY, job.to_text())
+
+    def _add_files(self, session: SparkSession, record: BatchRecord) -> dict[str, str]:
+        files = {
+            name: str(self._checkpoint.plan_path(name))
+            for name in (record.plan, record.before)
+            if name is not None
+        }
+        for name in record.tables.values():
+            files[name] = str(self._checkpoint.table_path(name))
+        for path in files.values():
+            if path not in self._shipped:
+                session.sparkContext.addFile(path)
+                self._shipped.add(path)
+        return files
+
+    def _check(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+        """Refuse a batch that not all buckets took part in, or one with bad rows if asked to."""
+        buckets = {report.bucket for report in reports}
+        covered = sum(report.covers for report in reports)
+        if (
+            reports
+            and not len(buckets) == len(reports) == covered == self._checkpoint.buckets.count
+        ):
+            raise RunError(
+                f"batch {record.batch} came back with {len(reports)} of "
+                f"{self._checkpoint.buckets.count} buckets, {covered} of them written",
+                hint="this is a mistake in Muntin: nothing of the batch is committed, please "
+                "report it",
+            )
+        bad_rows = sum(report.bad_rows for report in reports)
+        if bad_rows and self._limits.fail_on_bad_rows:
+            raise DataError(
+                f"{bad_rows:,} rows of batch {record.batch} have no time that can be used",
+                hint='start again with on_bad_row="skip" to count them and leave them out',
+            )
+
+    def _sum_up(self, record: BatchRecord, reports: Sequence[BucketReport]) -> BatchOutcome:
+        before = self.outcome
+        names = {final.name for final in self._planner.named(record.plan).finals}
+        results, errors = Counter(before.results), Counter(before.errors)
+        for report in reports:
+            results.update(report.results)
+            errors.update(report.errors)
+        latest = max((report.latest for report in reports), default=NO_TIME)
+        seen = max(latest, NO_TIME if record.seen is None else record.seen)
+        reached = seen - record.lateness if seen > NO_TIME else None
+        if reached is not None and record.watermark is not None:
+            reached = max(reached, record.watermark)
+        return BatchOutcome(
+            record.batch,
+            record.plan if reports else record.before,
+            seen if seen > NO_TIME else None,
+            reached,
+            before.rows + sum(report.rows for report in reports),
+            before.late_rows + sum(report.late_rows for report in reports),
+            before.bad_rows + sum(report.bad_rows for report in reports),
+            dict(results),
+            dict(errors),
+            sum(report.state_bytes for report in reports) if reports else before.state_bytes,
+        ).without_others(names)

@@ -1,0 +1,259 @@
+"""The plan of the next batch: queries join and leave, and those that stay keep their state."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from threading import RLock
+
+import pyarrow as pa
+
+from muntin.engine.joining import check_streams
+from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
+from muntin.plan import SharedPlan, Strategy, build_plan
+from muntin.queries import Catalog, Query, Statement
+from muntin.queries import queries as read_queries
+from muntin.spark.checkpoint import Changes, Checkpoint
+from muntin.spark.run_problems import CheckpointError
+from muntin.spark.streaming_source import StreamSource
+from muntin.spark.streaming_tables import StaticTables
+
+_logger = logging.getLogger("muntin.spark")
+
+
+class Planner:
+    """The queries that run, and the plans that are made of them.
+
+    A plan is made for the state it meets: queries of the plan that the state is of keep their
+    trees. So it is made when a batch begins, unless a change has made it already to see whether
+    it can be.
+    """
+
+    def __init__(
+        self,
+        source: StreamSource,
+        time: str,
+        checkpoint: Checkpoint,
+        tables: StaticTables,
+        *,
+        name: str | None,
+        strategy: Strategy,
+    ) -> None:
+        self._source, self._time, self._checkpoint = source, time, checkpoint
+        self._name, self._strategy = name, strategy
+        self.tables = tables
+        self.lock = RLock()
+        self._changes = Changes()
+        self.catalog = Catalog()
+        # The plan that the state is of, the plan for the queries as they are, and the plan of
+        # the batch that runs with the queries it was made of.
+        self._state: tuple[str, SharedPlan] | None = None
+        self._next: SharedPlan | None = None
+        self._running: tuple[str, SharedPlan, Catalog] | None = None
+
+    def start(self, asked: Sequence[Query], state: str | None) -> None:
+        """Begin with the queries of the checkpoint, as far as the caller has not changed them."""
+        with self.lock:
+            self.adopt(state)
+            known = self._checkpoint.changes()
+            queries: Iterable[Query] = asked
+            if known is not None:
+                self._changes = known
+                queries = reconcile(_parsed(known.queries), _parsed(known.asked), asked)
+            catalog = Catalog(queries)
+            self._commit(catalog, self._build(catalog), [query.sql() for query in asked])
+
+    def adopt(self, state: str | None) -> None:
+        """Take note of the plan that the state is of."""
+        with self.lock:
+            if state is None or (self._state is not None and self._state[0] == state):
+                return
+            if self._running is not None and self._running[0] == state:
+                plan, is_current = self._running[1], self._running[2] is self.catalog
+            else:
+                plan, is_current = self._checkpoint.plan(state), False
+                check_columns(plan, self._source.schema)
+            self._state = (state, plan)
+            self._next = plan if is_current else None
+
+    def apply(self, statements: Sequence[Statement], shipped: frozenset[str] | None) -> bool:
+        """Make a change durable, or refuse it; it takes effect with the next batch.
+
+        Where the plan reads a column that is not among those ``shipped``, nothing is done, and
+        the answer is False.
+        """
+        with self.lock:
+            catalog = Catalog(self.catalog)
+            catalog.apply(statements)
+            plan = self._build(catalog)
+            if shipped is not None and not shipped.issuperset(plan.columns()):
+                return False
+            self._commit(catalog, plan, self._changes.asked)
+            return True
+
+    def refresh(self, table: str) -> None:
+        """Read a table again; rows of the next batch on are joined with what it holds."""
+        with self.lock:
+            versions = self.tables.refresh(table)
+            self.tables.versions = versions
+            self._write(self.catalog, self._changes.asked)
+
+    @property
+    def current(self) -> SharedPlan:
+        """The plan for the queries as they are."""
+        with self.lock:
+            if self._next is None:
+                self._next = self._build(self.catalog)
+            return self._next
+
+    def next(self) -> tuple[str, dict[str, str]]:
+        """The name of the plan for the next batch, and the versions of tables it reads."""
+        with self.lock:
+            plan = self.current
+            if self._state is not None and self._state[1] is plan:
+                name = self._state[0]
+            else:
+                name = self._checkpoint.save_plan(plan)
+            self._running = (name, plan, self.catalog)
+            return name, dict(self.tables.versions)
+
+    def named(self, name: str) -> SharedPlan:
+        """A plan of a batch."""
+        with self.lock:
+            for known in (self._running, self._state):
+                if known is not None and known[0] == name:
+                    return known[1]
+            return self._checkpoint.plan(name)
+
+    def _commit(self, catalog: Catalog, plan: SharedPlan, asked: Sequence[str]) -> None:
+        self._write(catalog, asked)
+        self.catalog, self._next = catalog, plan
+
+    def _write(self, catalog: Catalog, asked: Sequence[str]) -> None:
+        changes = Changes(
+            self._changes.version + 1,
+            tuple(query.sql() for query in catalog),
+            tuple(asked),
+            dict(self.tables.versions),
+        )
+        self._checkpoint.write_changes(changes)
+        self._changes = changes
+
+    def _build(self, catalog: Catalog) -> SharedPlan:
+        queries = list(catalog)
+        self._check_sources(queries)
+        previous = None if self._state is None else self._state[1]
+        if previous is not None and _is_plan_of(previous, queries):
+            return previous
+        plan = build_plan(
+            queries,
+            self._source.schema,
+            self._time,
+            strategy=self._strategy,
+            tables=self.tables.schemas,
+            previous=previous,
+        )
+        check_streams(plan)
+        _check_order(plan)
+        return plan
+
+    def _check_sources(self, queries: Sequence[Query]) -> None:
+        if self._name is None:
+            return
+        known = [self._name]
+        problems = [
+            Problem(
+                f"there is no input {query.source!r}", did_you_mean(query.source, known), query.name
+            )
+            for query in queries
+            if query.source.lower() != self._name.lower()
+        ]
+        if problems:
+            raise QueryError(problems)
+
+
+def reconcile(
+    running: Sequence[Query], before: Sequence[Query], asked: Sequence[Query]
+) -> list[Query]:
+    """The queries to go on with: those that ran, with what the caller changed since.
+
+    A query that is asked for as it was before stays as it was, also if it has been removed or
+    replaced while the stream ran.
+    """
+    result = {query.name.lower(): query for query in running}
+    known = {query.name.lower(): query for query in before}
+    wanted = {query.name.lower(): query for query in asked}
+    for name in [name for name in known if name not in wanted and name in result]:
+        _logger.info("query %s is not asked for any more, and leaves", result.pop(name).name)
+    for name, query in wanted.items():
+        if known.get(name) == query:
+            if name not in result:
+                _logger.info("query %s was removed while the stream ran, and stays out", query.name)
+            continue
+        if result.get(name) != query:
+            verb = "replaces the one of its name" if name in result else "joins"
+            _logger.info("query %s %s", query.name, verb)
+        result[name] = query
+    for query in result.values():
+        if query.name.lower() not in wanted:
+            _logger.info("query %s was added while the stream ran, and goes on", query.name)
+    return list(result.values())
+
+
+def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:
+    """Refuse a stream whose columns are not those that the state was made of."""
+    for name in plan.columns():
+        wanted = plan.source.field(name).type
+        found = schema.field(name).type if name in schema.names else None
+        if found != wanted:
+            what = "is gone" if found is None else f"is {found}, and was {wanted}"
+            raise CheckpointError(
+                f"column {name!r} of the stream {what}",
+                hint="cast or rename it as it was, or start with an empty checkpoint",
+            )
+
+
+def result_schemas(plan: SharedPlan) -> Mapping[str, pa.Schema]:
+    """The columns of every query's results."""
+    kind = plan.timeline.type
+    return {
+        final.name: pa.schema(
+            [
+                ("window_start", kind),
+                ("window_end", kind),
+                *((output.name, output.value.type) for output in final.outputs),
+            ]
+        )
+        for final in plan.finals
+    }
+
+
+def _is_plan_of(plan: SharedPlan, queries: Sequence[Query]) -> bool:
+    """Whether a plan will do; tables may have other columns than when it was made."""
+    is_joined = any(relation.joins for relation in plan.relations)
+    return not is_joined and [final.query for final in plan.finals] == queries
+
+
+def _check_order(plan: SharedPlan) -> None:
+    for final in plan.finals:
+        if not final.commutative:
+            raise QueryError(
+                [
+                    Problem(
+                        "an aggregate depends on the order of rows, and a stream's tasks see "
+                        "them in none",
+                        "use a commutative aggregate, or muntin.aggregate over bounded data",
+                        final.name,
+                    )
+                ]
+            )
+
+
+def _parsed(texts: Sequence[str]) -> list[Query]:
+    try:
+        return list(read_queries(list(texts))) if texts else []
+    except MuntinError as error:
+        raise MuntinError(
+            f"a query of the checkpoint is not understood: {error}",
+            hint="continue with the version of Muntin that wrote it",
+        ) from error

@@ -1,0 +1,77 @@
+"""Where a stream's rows come from: a streaming DataFrame, and only the columns that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from muntin.errors import DataError
+from muntin.spark.existing import is_connect, refuse_connect
+from muntin.spark.stage_map import Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class StreamSource:
+    """A streaming DataFrame and its columns as Arrow has them.
+
+    Columns of types that Arrow lacks are not there for queries.
+    """
+
+    frame: DataFrame
+    schema: pa.Schema
+    read: Reader | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The session that the stream belongs to."""
+        return self.frame.sparkSession
+
+    def select(self, columns: Sequence[str]) -> DataFrame:
+        """The stream with some of its columns only."""
+        return self.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+
+
+def stream_source(data: Any) -> StreamSource:
+    """The source that a streaming DataFrame is."""
+    if is_connect(data):
+        raise refuse_connect("this DataFrame")
+    if not hasattr(data, "isStreaming"):
+        raise DataError(
+            f"cannot run over data of type {type(data).__name__}",
+            hint="give a streaming DataFrame, as spark.readStream makes it; "
+            "muntin.aggregate is for bounded data",
+        )
+    if not data.isStreaming:
+        raise DataError(
+            "the DataFrame is bounded, not a stream",
+            hint="read it with spark.readStream, or answer the queries with muntin.aggregate",
+        )
+    names = [name.lower() for name in data.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if len(set(data.columns)) < len(names):
+        raise DataError(
+            f"columns {', '.join(repeated)} appear more than once", hint="rename one of each"
+        )
+    return StreamSource(data, arrow_schema(data))
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """The columns of a DataFrame as its rows arrive in workers."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415  imported when it is used
+    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415
+
+    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    fields = []
+    for column in frame.schema.fields:
+        try:
+            kind = to_arrow_type(column.dataType, timezone=zone)
+        except (PySparkException, TypeError):
+            continue
+        fields.append(pa.field(column.name, kind))
+    return pa.schema(fields)

@@ -1,0 +1,66 @@
+"""Static tables that a stream is joined with: each version is kept in the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.errors import DataError, did_you_mean
+from muntin.frames import read_tables
+from muntin.spark.checkpoint import Checkpoint, load_table
+
+
+class StaticTables:
+    """The frames that a user gave, and the version of each that is in use.
+
+    Args:
+        given: Frames by name: of Spark, pyarrow, pandas or polars.
+        checkpoint: Where versions are kept.
+        known: The versions that the checkpoint says are in use; a table that is not given again
+            stays as it was.
+    """
+
+    def __init__(
+        self, given: Mapping[str, Any] | None, checkpoint: Checkpoint, known: Mapping[str, str]
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._given = dict(given or {})
+        read = read_tables(_arrow_frames(given))
+        names = {name.lower() for name in read}
+        kept = {name: version for name, version in known.items() if name.lower() not in names}
+        self.versions = {name: checkpoint.save_table(table) for name, table in read.items()} | kept
+        self.schemas: dict[str, pa.Schema] = {name: table.schema for name, table in read.items()}
+        for name, version in kept.items():
+            self.schemas[name] = load_table(checkpoint.table_path(version)).schema
+
+    def refresh(self, name: str) -> dict[str, str]:
+        """The versions to use after reading a table again."""
+        matches = [each for each in self.versions if each.lower() == name.lower()]
+        if not matches:
+            hint = did_you_mean(name, self.versions) or "give it with tables= at the start"
+            raise DataError(f"there is no table {name!r}", hint=hint)
+        if matches[0] not in self._given:
+            raise DataError(
+                f"table {name!r} was not given at this start, so there is nothing to read again",
+                hint="start the run with tables= to change it",
+            )
+        frame = {matches[0]: self._given[matches[0]]}
+        table = read_tables(_arrow_frames(frame))[matches[0]]
+        if table.schema != self.schemas[matches[0]]:
+            raise DataError(
+                f"the columns of table {name!r} have changed",
+                hint="replace the queries that join it, with a table of another name",
+            )
+        return {**self.versions, matches[0]: self._checkpoint.save_table(table)}
+
+
+def _arrow_frames(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Frames that Arrow's readers know: those of Spark are collected."""
+    if not isinstance(given, Mapping):
+        return given
+    return {
+        name: frame.toArrow() if hasattr(frame, "sparkSession") else frame
+        for name, frame in given.items()
+    }

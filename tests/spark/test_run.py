@@ -1,0 +1,227 @@
+"""A run over a stream answers what the local engine answers, while queries come and go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from muntin import sinks
+from muntin.errors import DataError, MuntinError, QueryError
+from muntin.queries import queries
+from muntin.spark.buckets import Buckets
+from muntin.spark.run import run
+from muntin.testing import assert_same_rows, trades
+from spark.folder_stream import FolderStream, expected, parts, wait_for_batches
+
+TURNOVER = """CREATE QUERY turnover AS
+  SELECT sum(price * vol) AS value FROM trades [RANGE '15 minutes' SLIDE '5 minutes'];"""
+LARGE = """CREATE QUERY large AS SELECT count(*) AS n, max(vol) AS largest
+  FROM trades [RANGE '12 minutes' SLIDE '5 minutes'] WHERE vol > 5000;"""
+VWAP = """CREATE QUERY vwap AS SELECT symbol, sum(price * vol) / sum(vol) AS vwap
+  FROM trades [RANGE '10 minutes' SLIDE '3 minutes'] GROUP BY symbol;"""
+GAPS = """CREATE QUERY gaps AS SELECT count(*) AS n, avg(price) AS mean
+  FROM trades [RANGE '1 minute' SLIDE '1 minute'] WHERE vol > 9000 EMIT EMPTY;"""
+EXCHANGES = """CREATE QUERY exchanges AS SELECT exchange, count(*) AS n
+  FROM trades [RANGE '6 minutes' SLIDE '2 minutes'] WHERE vol > 200 GROUP BY exchange;"""
+JOINED = """CREATE QUERY joined AS SELECT names.long, sum(vol) AS vol
+  FROM trades [RANGE '4 minutes' SLIDE '4 minutes']
+  JOIN names ON trades.symbol = names.symbol GROUP BY names.long;"""
+
+
+def shuffled(table: pa.Table, seed: int, seconds: int) -> pa.Table:
+    """The rows in another order, each at most so many seconds away from its place."""
+    random = np.random.default_rng(seed)
+    ticks = table["ts"].cast(pa.int64()).to_numpy()
+    return table.take(np.argsort(ticks + random.integers(0, seconds * 10**6, ticks.size)))
+
+
+@pytest.mark.parametrize(("partitions", "buckets"), [(2, 16), (1, 3)])
+def test_same_answers_as_the_local_engine(
+    spark: Any, tmp_path: Path, partitions: int, buckets: int
+) -> None:
+    stream = FolderStream(tmp_path / "in")
+    batches = parts(shuffled(trades(6000, seed=buckets, seconds=5000), 1, 90), 4)
+    for batch in batches:
+        stream.put(batch)
+    text = TURNOVER + LARGE + VWAP + GAPS
+    started = run(
+        stream.frame(spark),
+        text,
+        lateness="1 minute",
+        trigger="available_now",
+        checkpoint=tmp_path / "ck",
+        partitions=partitions,
+        buckets=buckets,
+    )
+    assert started.await_termination(120)
+    assert isinstance(started.sink, sinks.MemorySink)
+    answers = expected(batches, [text] * 4, lateness=60_000_000)
+    for name in ("turnover", "large", "vwap", "gaps"):
+        assert_same_rows(started.sink.table(name), answers[name])
+    progress = started.progress()
+    assert not progress.is_active
+    assert progress.rows == 6000
+    assert progress.results == {name: table.num_rows for name, table in answers.items()}
+    assert progress.late_rows > 0
+    assert "4 queries over 6,000 rows in 4 batches" in str(progress)
+
+
+def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:
+    stream = FolderStream(tmp_path / "in")
+    batches = parts(trades(6000, seed=3, seconds=6000), 6)
+    names = [pa.table({"symbol": ["SYM0", "SYM1"], "long": [f"{v} 0", f"{v} 1"]}) for v in "ab"]
+    symbols = batches[0]["symbol"].unique().to_pylist()
+    names = [table.set_column(0, "symbol", pa.array(symbols[:2])) for table in names]
+    given = {"names": names[0]}
+    sets = []
+    with run(
+        stream.frame(spark), VWAP, tables=given, checkpoint=tmp_path / "ck", partitions=2
+    ) as started:
+
+        def step() -> None:
+            sets.append(started.queries())
+            stream.put(batches[len(sets) - 1])
+            wait_for_batches(started, len(sets))
+
+        step()
+        # A column that no query has read so far, and one that there is not.
+        started.add(EXCHANGES)
+        with pytest.raises(QueryError, match="nope"):
+            started.add("CREATE QUERY bad AS SELECT sum(nope) FROM t [RANGE '1 min' SLIDE '1 min']")
+        step()
+        started.add([TURNOVER, JOINED])
+        started.remove("vwap")
+        with pytest.raises(QueryError, match="already"):
+            started.add(TURNOVER)
+        step()
+        started.add(TURNOVER.replace("CREATE", "CREATE OR REPLACE").replace("15 min", "10 min"))
+        started._planner.tables._given["names"] = names[1]
+        started.refresh("names")
+        step()
+        for query in started.queries():
+            started.remove(query.name)
+        step()
+        started.add(VWAP)
+        step()
+        assert [query.name for query in started.queries()] == ["vwap"]
+    assert not started.is_active
+    with pytest.raises(MuntinError, match="has ended"):
+        started.add(TURNOVER)
+    tables = [{"names": names[number > 2]} for number in range(6)]
+    answers = expected(batches, sets, tables=tables)
+    assert set(answers) == {"vwap", "exchanges", "turnover", "joined"}
+    for name, table in answers.items():
+        assert_same_rows(started.sink.table(name), table)
+
+
+def test_rows_that_cannot_be_used(spark: Any, tmp_path: Path) -> None:
+    stream = FolderStream(tmp_path / "in", "ts timestamp, vol bigint")
+    kind = pa.timestamp("us", "UTC")
+    year_9999 = 253_402_300_000_000_000
+    rows = [[0, None, 50_000_000], [], [year_9999, 70_000_000], [10_000_000, 130_000_000]]
+    for times in rows:
+        values = pa.array([1] * len(times), pa.int64())
+        stream.put(pa.table({"ts": pa.array(times, pa.int64()).view(kind), "vol": values}))
+    text = "CREATE QUERY n AS SELECT count(*) AS n FROM s [RANGE '1 minute' SLIDE '1 minute']"
+    options = {"checkpoint": tmp_path / "ck", "trigger": "available_now", "partitions": 2}
+    sink = sinks.memory()
+    failing = run(stream.frame(spark), text, sink=sink, on_bad_row="fail", **options)
+    with pytest.raises(DataError, match="1 rows of batch 0 have no time"):
+        failing.await_termination()
+    started = run(stream.frame(spark), text, sink=sink, **options)
+    assert started.await_termination(120)
+    progress = started.progress()
+    assert (progress.rows, progress.bad_rows, progress.late_rows) == (7, 2, 1)
+    assert progress.watermark == 130_000_000
+    assert sink.table("n")["n"].to_pylist() == [2, 1]
+
+
+def test_flush_answers_what_is_open(spark: Any, tmp_path: Path) -> None:
+    stream = FolderStream(tmp_path / "in")
+    batches = parts(trades(2000, seed=5, seconds=2000), 2)
+    for batch in batches:
+        stream.put(batch)
+    text = TURNOVER + VWAP
+    sink = sinks.parquet(tmp_path / "out")
+    options = {"sink": sink, "checkpoint": tmp_path / "ck", "trigger": "available_now"}
+    started = run(stream.frame(spark), text, **options)
+    assert started.await_termination(120) is True
+    assert started.is_active is False
+    again = run(stream.frame(spark), text, **options)
+    again.stop(flush=True)
+    from muntin import aggregate
+
+    answers = aggregate(pa.concat_tables(batches), text, time="ts")
+    for name in ("turnover", "vwap"):
+        assert_same_rows(sinks.read(tmp_path / "out")[name], answers[name])
+    with pytest.raises(MuntinError, match="flush=True"):
+        run(stream.frame(spark), text, **options)
+
+
+def test_restart_goes_on_with_its_queries(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "muntin.spark")
+    stream = FolderStream(tmp_path / "in")
+    batches = parts(trades(3000, seed=7, seconds=5000), 3)
+    options = {"sink": sinks.parquet(tmp_path / "out"), "checkpoint": tmp_path / "ck"}
+    stream.put(batches[0])
+    with run(stream.frame(spark), TURNOVER + LARGE, partitions=2, **options) as started:
+        wait_for_batches(started, 1)
+        with pytest.raises(MuntinError, match="another run holds the checkpoint"):
+            run(stream.frame(spark), VWAP, **options)
+        started.add(VWAP)
+        started.remove("turnover")
+    stream.put(batches[1])
+    with run(stream.frame(spark), TURNOVER + LARGE, **options) as started:
+        assert [query.name for query in started.queries()] == ["large", "vwap"]
+        wait_for_batches(started, 2)
+    assert "turnover was removed while the stream ran" in caplog.text
+    wider = LARGE.replace("12 minutes", "20 minutes")
+    stream.put(batches[2])
+    with run(stream.frame(spark), wider + EXCHANGES, partitions=1, **options) as started:
+        wait_for_batches(started, 3)
+    assert "query large replaces the one of its name" in caplog.text
+    sets = [TURNOVER + LARGE, LARGE + VWAP, wider + VWAP + EXCHANGES]
+    output = sinks.read(tmp_path / "out")
+    for name, table in expected(batches, sets).items():
+        assert_same_rows(output[name], table)
+    changed = FolderStream(tmp_path / "in", stream.schema.replace("vol bigint", "vol int"))
+    with pytest.raises(MuntinError, match="'vol' of the stream is int32, and was int64"):
+        run(changed.frame(spark), wider, **options)
+
+
+@pytest.mark.parametrize(("partitions", "buckets"), [(2, 16), (7, 21), (16, 16)])
+def test_buckets_are_spread_evenly(spark: Any, partitions: int, buckets: int) -> None:
+    keys = pa.table({"key": pa.array(Buckets(partitions, buckets).keys, pa.int32())})
+    rows = spark.createDataFrame(keys).selectExpr(f"pmod(hash(key), {partitions}) AS place")
+    assert [row.place for row in rows.collect()] == [k % partitions for k in range(buckets)]
+
+
+def test_refused_before_anything_starts(spark: Any, tmp_path: Path) -> None:
+    frame = FolderStream(tmp_path / "in").frame(spark)
+    bounded = spark.range(3)
+    for data, options, words in [
+        (bounded, {}, "bounded, not a stream"),
+        (pa.table({"ts": [1]}), {}, "type Table"),
+        (frame, {"lateness": 5}, "no unit"),
+        (frame, {"trigger": "5 bananas"}, "bananas"),
+        (frame, {"time": "nope"}, "no time column"),
+        (frame, {"partitions": 4, "buckets": 2}, "2 buckets for 4 partitions"),
+        (frame, {"name": "quotes"}, "no input 'trades'"),
+        (frame, {"checkpoint": "s3://bucket/ck"}, "local file system"),
+    ]:
+        with pytest.raises(MuntinError, match=words):
+            run(data, TURNOVER, **{"checkpoint": tmp_path / "ck", **options})
+    (tmp_path / "ck" / "muntin.json").write_text('{"format": 99}')
+    with pytest.raises(MuntinError, match="has format 99"):
+        run(frame, TURNOVER, checkpoint=tmp_path / "ck")
+    with pytest.raises(MuntinError, match="other files than a checkpoint"):
+        run(frame, TURNOVER, checkpoint=tmp_path)
+    rows = "SELECT sum(vol) FROM trades [ROWS 5 SLIDE 5]"
+    with pytest.raises(MuntinError, match="bounded data only"):
+        run(frame, queries(rows), checkpoint=tmp_path / "ck2")
