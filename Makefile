@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 EXTRAS := dev,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
 NAME ?= local
 
-.PHONY: help setup test lint format demo bench clean
+.PHONY: chaos help setup test lint format demo bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ demo: setup ## Run a handful of shared window queries and show their plan and re
 
 bench: setup ## Run one benchmark: make bench NAME=local
 	$(BIN)/muntin bench $(NAME) $(ARGS)
+
+chaos: setup ## Kill a stream's driver at random moments, 50 seeds
+	$(BIN)/python tests/spark/chaos.py 50
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
