@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from muntin import sinks
 from muntin.spark import session, stop
-from muntin.spark.run import Run, run
+from muntin.spark.streaming.run import Run, run
 from muntin.testing import trades
 
 VWAP = """

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from muntin.queries import Query, query
     from muntin.results import Results
     from muntin.sinks import read
-    from muntin.spark.files import files
-    from muntin.spark.run import run
+    from muntin.spark.files.files import files
+    from muntin.spark.streaming.run import run
     from muntin.windows import Window
 
 __version__ = "0.1.0.dev0"
@@ -38,10 +38,10 @@ _HOMES = {
     "Results": "muntin.results",
     "Window": "muntin.windows",
     "aggregate": "muntin.api",
-    "files": "muntin.spark.files",
+    "files": "muntin.spark.files.files",
     "query": "muntin.queries",
     "read": "muntin.sinks",
-    "run": "muntin.spark.run",
+    "run": "muntin.spark.streaming.run",
 }
 
 

@@ -147,7 +147,7 @@ class _LocalSource:
 
 def _read(data: Any) -> _Source:
     if is_on_spark(data):
-        from muntin.spark.bounded import read_source  # noqa: PLC0415 - only for users of Spark
+        from muntin.spark.bounded.source import read_source  # noqa: PLC0415 - only for users of Spark
 
         return read_source(data)
     return _LocalSource(read_frame(data))

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from muntin import sinks
-from muntin.spark import checkpoint, records, session, stop
-from muntin.spark import streaming_batches as batches
-from muntin.spark.run import run
-from muntin.spark.run_handle import Run
+from muntin.spark import session, stop
+from muntin.spark.streaming import batches, checkpoint, records
+from muntin.spark.streaming.handle import Run
+from muntin.spark.streaming.run import run
 from spark.folder_stream import FolderStream
 
 QUERIES = """

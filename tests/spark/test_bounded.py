@@ -14,8 +14,8 @@ import pytest
 import muntin
 from muntin.aggregates import Aggregate, names, register
 from muntin.errors import AggregateError, DataError, WindowError
-from muntin.spark import bounded_job
-from muntin.spark.bounded_chunks import Limits
+from muntin.spark.bounded import job
+from muntin.spark.bounded.chunks import Limits
 from muntin.spark.frames import spark_schema
 from muntin.testing import assert_same_rows, rows_of, trades
 from oracle.random_queries import queries
@@ -51,7 +51,7 @@ def test_random_queries_have_the_answers_of_the_local_engine(
     table = stream(rng)
     sql = ";\n".join(query.sql for query in queries(rng, most=20))
     buckets = rng.choice([1, 2, 3, 7])
-    monkeypatch.setattr(bounded_job, "_buckets", lambda *_: buckets)
+    monkeypatch.setattr(job, "_buckets", lambda *_: buckets)
     ours = muntin.aggregate(frame_of(spark, table, rng.choice([1, 2, 5])), sql, time="ts")
     assert_same_results(ours, muntin.aggregate(table, sql, time="ts"))
 
@@ -85,7 +85,7 @@ def test_answers_are_those_of_sparks_own_windows(spark: Any, seed: int) -> None:
 
 
 def test_large_results_stay_with_the_executors(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_job, "LIMITS", Limits(chunk=2000, small=4000))
+    monkeypatch.setattr(job, "LIMITS", Limits(chunk=2000, small=4000))
     expected = muntin.aggregate(TRADES, MIXED, time="ts")
     ours = muntin.aggregate(frame_of(spark, TRADES), MIXED, time="ts")
     assert_same_results(ours, expected)

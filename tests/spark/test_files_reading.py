@@ -12,10 +12,10 @@ import pytest
 
 import muntin
 from muntin.errors import DataError
-from muntin.spark.files_columns import UnlikeSparkError, as_parsed, as_stored
-from muntin.spark.files_parquet import read_parquet
-from muntin.spark.files_pieces import Piece, cut, local_path
-from muntin.spark.files_text import TextFormat
+from muntin.spark.files.columns import UnlikeSparkError, as_parsed, as_stored
+from muntin.spark.files.parquet import read_parquet
+from muntin.spark.files.pieces import Piece, cut, local_path
+from muntin.spark.files.text import TextFormat
 
 NUMBERS = pa.schema({"a": pa.int64()})
 CSV = TextFormat("csv", ("a",), header=True, separator=",")

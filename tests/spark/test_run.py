@@ -12,8 +12,8 @@ import pytest
 from muntin import sinks
 from muntin.errors import DataError, MuntinError, QueryError
 from muntin.queries import queries
-from muntin.spark.buckets import Buckets
-from muntin.spark.run import run
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts, wait_for_batches
 

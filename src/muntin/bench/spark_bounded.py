@@ -16,9 +16,9 @@ from muntin.engine import sampler
 from muntin.plan import SharedPlan, build_plan
 from muntin.queries import queries
 from muntin.results import Outcome
-from muntin.spark.bounded import FrameSource, Source
-from muntin.spark.files import files
-from muntin.spark.files_source import FilesSource
+from muntin.spark.bounded.source import FrameSource, Source
+from muntin.spark.files.files import files
+from muntin.spark.files.source import FilesSource
 
 SCAN = "Spark: scan and sum"
 WAYS = ("through the JVM", "muntin.files")

@@ -9,12 +9,12 @@ from threading import Condition
 from typing import TYPE_CHECKING, Any
 
 from muntin.sinks import Writer
-from muntin.spark import stage_map, stage_report, stage_state
-from muntin.spark.checkpoint import Checkpoint
 from muntin.spark.settings import PROVIDER, ROCKSDB
-from muntin.spark.stage_map import MapStage
-from muntin.spark.stage_state import StateStage
-from muntin.spark.streaming_source import StreamSource
+from muntin.spark.streaming import report, stage_a, stage_b
+from muntin.spark.streaming.checkpoint import Checkpoint
+from muntin.spark.streaming.source import StreamSource
+from muntin.spark.streaming.stage_a import MapStage
+from muntin.spark.streaming.stage_b import StateStage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,12 +79,12 @@ class StreamDriver:
         state_stage = StateStage(buckets, self._writer)
         return (
             self._source.select(columns)
-            .mapInArrow(map_stage, stage_map.SCHEMA)
+            .mapInArrow(map_stage, stage_a.SCHEMA)
             .groupBy("bucket")
             .applyInPandasWithState(
                 state_stage,
-                stage_report.SCHEMA,
-                stage_state.SCHEMA,
+                report.SCHEMA,
+                stage_b.SCHEMA,
                 "append",
                 "NoTimeout",
             )

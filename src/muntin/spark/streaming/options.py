@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from muntin.errors import DataError, WindowError
 from muntin.plan import Timeline
-from muntin.spark.buckets import Buckets
-from muntin.spark.streaming_batches import Limits
+from muntin.spark.streaming.batches import Limits
+from muntin.spark.streaming.buckets import Buckets
 from muntin.windows import DurationLike, duration
 from muntin.windows.duration import is_plain
 

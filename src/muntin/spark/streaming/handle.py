@@ -11,14 +11,14 @@ from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
 from muntin.queries import DropQuery, QueriesLike, Query, Statement
 from muntin.sinks import Sink
-from muntin.spark.checkpoint import Checkpoint
-from muntin.spark.run_failures import as_run_error
-from muntin.spark.run_progress import RunProgress
-from muntin.spark.run_statements import statements_of
-from muntin.spark.streaming_batches import BatchRunner
-from muntin.spark.streaming_plans import Planner, result_schemas
-from muntin.spark.streaming_query import StreamDriver
-from muntin.spark.streaming_source import StreamSource
+from muntin.spark.streaming.batches import BatchRunner
+from muntin.spark.streaming.checkpoint import Checkpoint
+from muntin.spark.streaming.failures import as_run_error
+from muntin.spark.streaming.plans import Planner, result_schemas
+from muntin.spark.streaming.progress import RunProgress
+from muntin.spark.streaming.query import StreamDriver
+from muntin.spark.streaming.source import StreamSource
+from muntin.spark.streaming.statements import statements_of
 
 _STEP = 1.0  # seconds
 

@@ -14,10 +14,10 @@ from muntin.engine.answering import Answered
 from muntin.engine.state import State
 from muntin.engine.wire import from_bytes
 from muntin.sinks import Writer
-from muntin.spark.buckets import Buckets
-from muntin.spark.stage_job import Job, current_job, task_context
-from muntin.spark.stage_map import NO_TIME, Counts
-from muntin.spark.stage_report import BucketReport
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.job import Job, current_job, task_context
+from muntin.spark.streaming.report import BucketReport
+from muntin.spark.streaming.stage_a import NO_TIME, Counts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,10 +18,10 @@ import pyarrow as pa
 from muntin.plan import SharedPlan
 from muntin.sinks.durable import local_path, make_folder, write_atomically
 from muntin.sinks.problems import SinkError
-from muntin.spark.buckets import Buckets
-from muntin.spark.checkpoint_lock import CheckpointLock
-from muntin.spark.records import RecordLog
-from muntin.spark.run_problems import CheckpointError
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.lock import CheckpointLock
+from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.records import RecordLog
 
 FORMAT = 1
 _MARKER = "muntin.json"

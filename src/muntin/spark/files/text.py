@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv, json
 
-from muntin.spark.files_columns import UnlikeSparkError, as_parsed
-from muntin.spark.files_pieces import COMPRESSED, Piece
+from muntin.spark.files.columns import UnlikeSparkError, as_parsed
+from muntin.spark.files.pieces import COMPRESSED, Piece
 
 _BLOCK = 1 << 25
 # Types that Arrow reads from JSON as Spark does; all others are read as text first.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from muntin.sinks.durable import TEMPORARY, make_folder, write_atomically
-from muntin.spark.run_problems import CheckpointError
+from muntin.spark.streaming.problems import CheckpointError
 
 _KEPT = 16
 _DIGITS = 20

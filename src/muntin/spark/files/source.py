@@ -12,16 +12,16 @@ import pyarrow as pa
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
-from muntin.spark.bounded import FrameSource, check_plan
-from muntin.spark.bounded_job import run_job
-from muntin.spark.bounded_tasks import MESSAGES_DDL, Shipped, fold
-from muntin.spark.files import Files
-from muntin.spark.files_columns import UnlikeSparkError
-from muntin.spark.files_listing import LISTING, Listing, load
-from muntin.spark.files_parquet import read_parquet
-from muntin.spark.files_pieces import Piece, cut
-from muntin.spark.files_schema import read_schema
-from muntin.spark.files_text import TextFormat
+from muntin.spark.bounded.job import run_job
+from muntin.spark.bounded.source import FrameSource, check_plan
+from muntin.spark.bounded.tasks import MESSAGES_DDL, Shipped, fold
+from muntin.spark.files.columns import UnlikeSparkError
+from muntin.spark.files.files import Files
+from muntin.spark.files.listing import LISTING, Listing, load
+from muntin.spark.files.parquet import read_parquet
+from muntin.spark.files.pieces import Piece, cut
+from muntin.spark.files.schema import read_schema
+from muntin.spark.files.text import TextFormat
 from muntin.spark.frames import arrow_schema, zone_of
 from muntin.spark.session import session as current_session
 

@@ -13,10 +13,10 @@ from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.plan import SharedPlan, Strategy, build_plan
 from muntin.queries import Catalog, Query, Statement
 from muntin.queries import queries as read_queries
-from muntin.spark.checkpoint import Changes, Checkpoint
-from muntin.spark.run_problems import CheckpointError
-from muntin.spark.streaming_source import StreamSource
-from muntin.spark.streaming_tables import StaticTables
+from muntin.spark.streaming.checkpoint import Changes, Checkpoint
+from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.source import StreamSource
+from muntin.spark.streaming.tables import StaticTables
 
 _logger = logging.getLogger("muntin.spark")
 

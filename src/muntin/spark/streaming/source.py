@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 from muntin.spark.existing import is_connect, refuse_connect
-from muntin.spark.stage_map import Reader
+from muntin.spark.streaming.stage_a import Reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,9 +12,9 @@ import pyarrow as pa
 from muntin.engine.partials import PartialBatch, merge
 from muntin.engine.wire import split, to_bytes
 from muntin.plan import SharedPlan
-from muntin.spark.buckets import Buckets
-from muntin.spark.stage_job import Job, current_job
-from muntin.spark.stage_rows import count_late, usable_rows
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.job import Job, current_job
+from muntin.spark.streaming.rows import count_late, usable_rows
 
 # A heartbeat goes to every bucket; its counts go to the first one only.
 SCHEMA = "bucket int, partials binary, latest bigint, counts string"

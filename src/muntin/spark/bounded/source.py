@@ -12,8 +12,8 @@ from muntin.errors import AggregateError, WindowError
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
-from muntin.spark.bounded_job import run_job
-from muntin.spark.bounded_tasks import MESSAGES_DDL, fold_rows
+from muntin.spark.bounded.job import run_job
+from muntin.spark.bounded.tasks import MESSAGES_DDL, fold_rows
 from muntin.spark.frames import arrow_schema, check_bounded, quoted
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class Source(Protocol):
 
 def read_source(data: Any) -> Source:
     """A bounded Spark DataFrame, or a description of files, as a source."""
-    from muntin.spark.files import Files  # noqa: PLC0415  it imports this module's neighbours
-    from muntin.spark.files_source import FilesSource  # noqa: PLC0415
+    from muntin.spark.files.files import Files  # noqa: PLC0415  it imports this module's neighbours
+    from muntin.spark.files.source import FilesSource  # noqa: PLC0415
 
     return FilesSource(data) if isinstance(data, Files) else FrameSource(data)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from muntin.errors import DataError, did_you_mean
 from muntin.frames import read_tables
-from muntin.spark.checkpoint import Checkpoint, load_table
+from muntin.spark.streaming.checkpoint import Checkpoint, load_table
 
 
 class StaticTables:

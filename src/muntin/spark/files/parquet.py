@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from muntin.spark.files_columns import UnlikeSparkError, as_stored
-from muntin.spark.files_pieces import Piece
+from muntin.spark.files.columns import UnlikeSparkError, as_stored
+from muntin.spark.files.pieces import Piece
 
 _ROWS = 1 << 20
 # Files whose old dates and times Spark moves from one calendar to another.

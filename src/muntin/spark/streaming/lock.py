@@ -7,7 +7,7 @@ import os
 import socket
 from pathlib import Path
 
-from muntin.spark.run_problems import CheckpointError
+from muntin.spark.streaming.problems import CheckpointError
 
 
 class CheckpointLock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muntin.errors import MuntinError
-from muntin.spark.run_problems import RunError
+from muntin.spark.streaming.problems import RunError
 
 _HINT = "what is committed is safe: start again with the same checkpoint when the cause is gone"
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.errors import DataError
 from muntin.sinks import Sink, Writer
-from muntin.spark.checkpoint import Checkpoint
-from muntin.spark.records import BatchOutcome, BatchRecord
-from muntin.spark.run_problems import RunError
-from muntin.spark.stage_job import PROPERTY, Job
-from muntin.spark.stage_map import NO_TIME
-from muntin.spark.stage_report import BucketReport
-from muntin.spark.streaming_flush import flush
-from muntin.spark.streaming_plans import Planner, result_schemas
+from muntin.spark.streaming.checkpoint import Checkpoint
+from muntin.spark.streaming.flush import flush
+from muntin.spark.streaming.job import PROPERTY, Job
+from muntin.spark.streaming.plans import Planner, result_schemas
+from muntin.spark.streaming.problems import RunError
+from muntin.spark.streaming.records import BatchOutcome, BatchRecord
+from muntin.spark.streaming.report import BucketReport
+from muntin.spark.streaming.stage_a import NO_TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

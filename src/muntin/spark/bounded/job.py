@@ -15,9 +15,9 @@ import pyarrow as pa
 from muntin.errors import MuntinError
 from muntin.plan.nodes import SharedPlan
 from muntin.results import Answer, Outcome
-from muntin.spark.bounded_chunks import LIMITS, RESULTS_DDL, Chunk, read_chunk
-from muntin.spark.bounded_results import KeptAnswer, KeptResults, SmallAnswer, release_forgotten
-from muntin.spark.bounded_tasks import ERROR, Shipped, finish
+from muntin.spark.bounded.chunks import LIMITS, RESULTS_DDL, Chunk, read_chunk
+from muntin.spark.bounded.results import KeptAnswer, KeptResults, SmallAnswer, release_forgotten
+from muntin.spark.bounded.tasks import ERROR, Shipped, finish
 from muntin.spark.frames import result_schema
 
 if TYPE_CHECKING:

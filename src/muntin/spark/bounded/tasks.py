@@ -20,7 +20,7 @@ from muntin.engine.state import State
 from muntin.engine.wire import from_bytes, split, to_bytes
 from muntin.errors import MuntinError
 from muntin.plan.nodes import SharedPlan
-from muntin.spark.bounded_chunks import LIMITS, Chunk, Limits, chunks, to_rows
+from muntin.spark.bounded.chunks import LIMITS, Chunk, Limits, chunks, to_rows
 
 # Between the stages: partials for a bucket, counts, or an error that a task met.
 PARTIALS, COUNTS, ERROR = range(3)

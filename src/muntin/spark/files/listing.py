@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.errors import DataError
-from muntin.spark.files import Files
-from muntin.spark.files_columns import UnlikeSparkError
-from muntin.spark.files_pieces import is_plain, local_path
+from muntin.spark.files.columns import UnlikeSparkError
+from muntin.spark.files.files import Files
+from muntin.spark.files.pieces import is_plain, local_path
 from muntin.spark.frames import quoted
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from muntin.engine.stage_a import StageA
 from muntin.plan import SharedPlan
-from muntin.spark.checkpoint import load_plan, load_table
-from muntin.spark.records import BatchRecord
+from muntin.spark.streaming.checkpoint import load_plan, load_table
+from muntin.spark.streaming.records import BatchRecord
 
 PROPERTY = "muntin.batch"
 _Item = TypeVar("_Item")

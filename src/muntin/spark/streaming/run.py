@@ -14,16 +14,16 @@ from muntin.plan import Strategy
 from muntin.queries import QueriesLike
 from muntin.queries import queries as read_queries
 from muntin.sinks import Sink, memory
-from muntin.spark.buckets import Buckets
-from muntin.spark.checkpoint import Checkpoint
 from muntin.spark.existing import require_session
 from muntin.spark.problems import SparkWarning
-from muntin.spark.run_handle import Run
-from muntin.spark.run_options import bucket_count, read_limits, read_trigger
-from muntin.spark.streaming_batches import BatchRunner
-from muntin.spark.streaming_plans import Planner
-from muntin.spark.streaming_source import StreamSource, stream_source
-from muntin.spark.streaming_tables import StaticTables
+from muntin.spark.streaming.batches import BatchRunner
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.checkpoint import Checkpoint
+from muntin.spark.streaming.handle import Run
+from muntin.spark.streaming.options import bucket_count, read_limits, read_trigger
+from muntin.spark.streaming.plans import Planner
+from muntin.spark.streaming.source import StreamSource, stream_source
+from muntin.spark.streaming.tables import StaticTables
 from muntin.windows import DurationLike
 
 __all__ = ["Run", "run"]

@@ -1,0 +1,1 @@
+"""Bounded input on Spark: both stages in one job, without state."""

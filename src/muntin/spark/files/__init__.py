@@ -1,0 +1,1 @@
+"""Files that workers read themselves, so that their rows never enter the JVM."""
