@@ -53,8 +53,15 @@ def test_strategies_and_slicings_equal_the_oracle_and_each_other(
     for number, strategy in enumerate(STRATEGIES):
         slicing = sorted(SLICINGS)[(seed + number) % 3]
         sample = sampler(table) if rng.random() < 0.5 else None
+        several = [rng.choice(("", "one", "two")) for _ in parsed]
         plan = build_plan(
-            parsed, table.schema, "t", strategy=strategy, slicing=slicing, sample=sample
+            parsed,
+            table.schema,
+            "t",
+            strategy=strategy,
+            slicing=slicing,
+            sample=sample,
+            owners=rng.choice((None, lambda *_, chosen=several: chosen)),
         )
         results, errors = run(plan, table, rng.choice([1, 13, 1000]))
         if first is None:

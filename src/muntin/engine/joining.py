@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from muntin.engine.recoding import recoded
 from muntin.engine.store import BEGINNING, SliceStore
 from muntin.errors import WindowError
-from muntin.plan.nodes import Final, SharedPlan
-from muntin.plan.timeline import Timeline
+from muntin.plan.nodes import Axis, Final, SharedPlan
 from muntin.windows import EdgeClass
-
-Identity = tuple[str, Timeline, str]
 
 
 @dataclass(frozen=True)
 class OldCut:
     """Edge classes that rows up to the tick ``until`` were cut by, before the plan changed."""
 
-    slicing: Identity
+    slicing: Axis
     until: int
     classes: tuple[EdgeClass, ...]
 
@@ -48,7 +45,7 @@ def carry_cuts(
 
 
 def first_window(
-    final: Final, slicing: Identity, store: SliceStore, cuts: list[OldCut], watermark: int | None
+    final: Final, slicing: Axis, store: SliceStore, cuts: list[OldCut], watermark: int | None
 ) -> int:
     """The number of the first window that a query which joins now answers.
 

@@ -16,7 +16,7 @@ from muntin.expressions import Bound, bind
 from muntin.expressions.binder import Binder
 from muntin.expressions.structure import structure
 from muntin.expressions.types import name_of
-from muntin.plan.nodes import Accumulator, OutputColumn
+from muntin.plan.nodes import Accumulator, Axis, OutputColumn
 from muntin.plan.related import Related, Relations
 from muntin.plan.relations import Relation, relate
 from muntin.plan.timeline import Timeline
@@ -50,10 +50,10 @@ class BoundCall:
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """A query of which every name and type is known."""
+    """A query of which every name and type is known; its windows cut an axis."""
 
     query: Query
-    axis: tuple[str, Timeline]
+    axis: Axis
     grouping: tuple[Bound, ...]
     predicate: Bound | None
     calls: tuple[BoundCall, ...]
@@ -190,8 +190,8 @@ class _Binder:
         """The query's WHERE."""
         return self._predicate(self.query.where, self.schema)
 
-    def axis(self) -> tuple[str, Timeline]:
-        """What the query's window is measured by."""
+    def axis(self) -> Axis:
+        """What the query's window is measured by, together with all others."""
         window = self.query.window
         if not window.periodic:
             raise WindowError(
@@ -208,7 +208,7 @@ class _Binder:
                     hint="leave out WATTR",
                 )
         timeline.check(window)
-        return window.measure, timeline
+        return window.measure, timeline, ""
 
     def _bind(self, node: exp.Expr, schema: pa.Schema) -> Bound:
         binder = self.binder if schema is self.schema else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from muntin.plan.continuity import kept_trees, number_trees
 from muntin.plan.nodes import (
     STRATEGIES,
     Accumulator,
+    Axis,
     Final,
     Lowering,
     Partials,
@@ -29,6 +30,9 @@ from muntin.windows import Window, reduce_classes
 from muntin.windows.edges import Slicing as SlicingName
 from muntin.windows.edges import check_slicing
 
+# Says for queries who shares their slices: those with the same owner are cut together.
+Owners = Callable[[Sequence[BoundQuery], SharedPlan | None], Sequence[str]]
+
 _RULES = {"unshared": unshared, "slices": slices, "fragments": fragments, "shards": shards}
 
 
@@ -38,6 +42,7 @@ class _Options:
     slicing: SlicingName
     sample: Sampler | None
     previous: SharedPlan | None
+    owners: Owners | None
 
 
 def build_plan(
@@ -50,6 +55,7 @@ def build_plan(
     tables: Mapping[str, pa.Schema] | None = None,
     sample: Sampler | None = None,
     previous: SharedPlan | None = None,
+    owners: Owners | None = None,
 ) -> SharedPlan:
     """Bind queries to a schema and share what they have in common.
 
@@ -65,6 +71,8 @@ def build_plan(
         tables: The columns of the tables that queries may join, by name.
         sample: Gives some joined rows of a relation, to weigh which predicates share their cells.
         previous: The plan of the queries that run already: those that stay keep their trees.
+        owners: Decides which queries are cut together, where the strategy leaves it open
+            (``slices``, ``shards`` and ``cells``); all are if not given.
 
     >>> from muntin.queries import queries
     >>> schema = pa.schema({"ts": pa.timestamp("us"), "v": pa.float64()})
@@ -90,7 +98,8 @@ def build_plan(
             problems.append(Problem(error.message, error.hint, query.name))
     if problems:
         raise QueryError(problems)
-    return _share(bound, schema, timeline, _Options(strategy, slicing, sample, previous))
+    options = _Options(strategy, slicing, sample, previous, owners)
+    return _share(_owned(bound, options), schema, timeline, options)
 
 
 def _share(
@@ -156,20 +165,30 @@ def _trees(
     return cells(bound, count, kept_trees(bound, options.previous))
 
 
+def _owned(bound: Sequence[BoundQuery], options: _Options) -> list[BoundQuery]:
+    """The queries, each with the owner of its slices."""
+    if options.strategy == "unshared":
+        owners: Sequence[str] = [query.query.name for query in bound]
+    elif options.strategy == "fragments":
+        owners = [repr(query.query.window) for query in bound]
+    elif options.owners is not None:
+        owners = options.owners(bound, options.previous)
+    else:
+        return list(bound)
+    return [
+        replace(query, axis=(*query.axis[:2], owner))
+        for query, owner in zip(bound, owners, strict=True)
+    ]
+
+
 def _share_slices(bound: Sequence[BoundQuery], options: _Options) -> dict[Hashable, Slicing]:
-    """Slicings by the keys that the strategy's trees have, cut by every window of a key."""
-    windows: dict[Hashable, tuple[BoundQuery, str, dict[Window, None]]] = {}
+    """Slicings by axis, cut by every window over it."""
+    windows: dict[Axis, dict[Window, None]] = {}
     for query in bound:
-        key: Hashable = query.axis
-        owner = ""
-        if options.strategy == "unshared":
-            key = owner = query.query.name
-        elif options.strategy == "fragments":
-            key, owner = (query.axis, query.query.window), repr(query.query.window)
-        windows.setdefault(key, (query, owner, {}))[2][query.query.window] = None
+        windows.setdefault(query.axis, {})[query.query.window] = None
     return {
-        key: Slicing(*query.axis, tuple(members), _edge_classes(members, options.slicing), owner)
-        for key, (query, owner, members) in windows.items()
+        axis: Slicing(*axis[:2], tuple(each), _edge_classes(each, options.slicing), axis[2])
+        for axis, each in windows.items()
     }
 
 

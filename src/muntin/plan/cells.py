@@ -83,7 +83,7 @@ def cells(
     for alike in group_by(queries, lambda each: (each.axis, each.relation, commutes(each))):
         if not commutes(alike[0]):
             for grouped in group_by(alike, lambda each: each.grouping):
-                trees.extend(masked(same[0].axis, same) for same in by_predicate(grouped))
+                trees.extend(masked(same) for same in by_predicate(grouped))
             continue
         trees.extend(_share(alike, count, kept, len(trees)))
     return trees
@@ -216,7 +216,7 @@ def _trees(
     shape = analysis.shape(members)
     queries = tuple(each.query for each in group.asked)
     if not shape.has_keys:
-        return [masked(same[0].axis, same) for same in by_predicate(queries)]
+        return [masked(same) for same in by_predicate(queries)]
     here = {member: place for place, member in enumerate(members)}
     numbers = {
         "" if bound is None else bound.key: here[member]

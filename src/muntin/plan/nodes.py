@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal
@@ -16,11 +17,14 @@ from muntin.plan.relations import Relation
 from muntin.plan.selection import Selection
 from muntin.plan.timeline import Timeline
 from muntin.queries import Query
-from muntin.windows import Window
+from muntin.windows import DurationLike, Window
 from muntin.windows.edges import Slicing as SlicingName
 
 Strategy = Literal["unshared", "slices", "fragments", "shards", "cells"]
 STRATEGIES: tuple[Strategy, ...] = ("unshared", "slices", "fragments", "shards", "cells")
+
+# What windows cut: a measure, the timeline it is of, and the owner who shares the cuts.
+Axis = tuple[str, Timeline, str]
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Slicing:
     owner: str = ""
 
     @property
-    def identity(self) -> tuple[str, Timeline, str]:
+    def identity(self) -> Axis:
         """What stays the same when windows come and go."""
         return self.measure, self.timeline, self.owner
 
@@ -193,6 +197,38 @@ class SharedPlan:
 
     def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    def explain(
+        self,
+        format: Literal["text", "json", "mermaid", "svg"] = "text",  # noqa: A002
+        *,
+        rate: float | None = None,
+        notes: Mapping[int, Sequence[str]] | None = None,
+    ) -> str:
+        """What is shared, by whom, what that saves, and why.
+
+        Args:
+            format: "text", "json", "mermaid" or "svg".
+            rate: Rows per second, if known: operations a second are then estimated.
+            notes: Sentences to attach to sets of partials, by their number.
+        """
+        from muntin.plan.render_formats import explain  # noqa: PLC0415 - it imports this module
+
+        return explain(self, format, rate=rate, notes=notes)
+
+    def picture(
+        self,
+        format: Literal["svg", "text"] = "svg",  # noqa: A002
+        span: DurationLike | None = None,
+    ) -> str:
+        """The slices of the windows on a time axis, over a composite period or a ``span``."""
+        from muntin.plan.picture import picture  # noqa: PLC0415 - it imports this module
+
+        return picture(self, format, span)
+
+    def _repr_svg_(self) -> str:
+        """What notebooks show."""
+        return self.explain("svg")
 
     def __repr__(self) -> str:
         from muntin.plan.text import render_text  # noqa: PLC0415 - the printer imports this module

@@ -19,7 +19,7 @@ from muntin.predicates import conjunction
 
 @dataclass(frozen=True)
 class Tree:
-    """Queries that share one set of partials, cut by the slicing of a key.
+    """Queries that share one set of partials, cut by the slicing of an axis.
 
     ``members`` gives for each condition, by its key, its place in the selection; ``number`` is
     that of the partials it goes on with, None where that is to be found out. ``finer`` is the
@@ -77,7 +77,7 @@ def commutes(query: BoundQuery) -> bool:
 
 def unshared(queries: Sequence[BoundQuery]) -> list[Tree]:
     """Each query alone, with its own slices."""
-    return [masked(query.query.name, [query]) for query in queries]
+    return [masked([query]) for query in queries]
 
 
 def slices(queries: Sequence[BoundQuery]) -> list[Tree]:
@@ -85,40 +85,40 @@ def slices(queries: Sequence[BoundQuery]) -> list[Tree]:
     alike = group_by(
         queries, lambda each: (each.axis, each.relation, each.grouping, each.predicate)
     )
-    return [masked(members[0].axis, members) for members in alike]
+    return [masked(members) for members in alike]
 
 
 def fragments(queries: Sequence[BoundQuery]) -> list[Tree]:
     """Queries with the same window share it, and the fragments of their predicates."""
-    return _signed(queries, lambda each: (each.axis, each.query.window))
+    return _signed(queries)
 
 
 def shards(queries: Sequence[BoundQuery]) -> list[Tree]:
     """One set of slices for all, and in each slice the fragments of all predicates."""
-    return _signed(queries, lambda each: each.axis)
+    return _signed(queries)
 
 
-def _signed(queries: Sequence[BoundQuery], key: Callable[[BoundQuery], Hashable]) -> list[Tree]:
+def _signed(queries: Sequence[BoundQuery]) -> list[Tree]:
     trees: list[Tree] = []
-    for alike in group_by(queries, lambda each: (key(each), rows_of(each))):
+    for alike in group_by(queries, lambda each: (each.axis, rows_of(each))):
         if not commutes(alike[0]):
-            trees.extend(masked(key(same[0]), same) for same in by_predicate(alike))
+            trees.extend(masked(same) for same in by_predicate(alike))
             continue
         found = {_key(each): each for query in alike for each in conditions(query)}
         members = {text: place for place, text in enumerate(found)}
         selection = Signatures(tuple(found.values()))
         first = alike[0]
         trees.append(
-            Tree(key(first), first.relation, first.grouping, selection, tuple(alike), members)
+            Tree(first.axis, first.relation, first.grouping, selection, tuple(alike), members)
         )
     return trees
 
 
-def masked(slicing: Hashable, queries: Sequence[BoundQuery]) -> Tree:
+def masked(queries: Sequence[BoundQuery]) -> Tree:
     """Partials of their own for queries with one predicate and grouping."""
     first = queries[0]
     selection = Mask(first.predicate)
-    return Tree(slicing, first.relation, first.grouping, selection, tuple(queries), {})
+    return Tree(first.axis, first.relation, first.grouping, selection, tuple(queries), {})
 
 
 def rows_of(query: BoundQuery) -> Hashable:
