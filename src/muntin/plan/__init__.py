@@ -1,6 +1,8 @@
 """Queries bound to a schema, what they share, and how that is shown."""
 
 from muntin.plan.build import build_plan
+from muntin.plan.explain.render import Item, render
+from muntin.plan.explain.text import render_text
 from muntin.plan.nodes import (
     STRATEGIES,
     Accumulator,
@@ -12,8 +14,6 @@ from muntin.plan.nodes import (
     Slicing,
     Strategy,
 )
-from muntin.plan.render import Item, render
-from muntin.plan.text import render_text
 from muntin.plan.timeline import Timeline
 
 __all__ = [

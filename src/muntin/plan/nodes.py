@@ -212,7 +212,7 @@ class SharedPlan:
             rate: Rows per second, if known: operations a second are then estimated.
             notes: Sentences to attach to sets of partials, by their number.
         """
-        from muntin.plan.render_formats import explain  # noqa: PLC0415 - it imports this module
+        from muntin.plan.explain.formats import explain  # noqa: PLC0415 - it imports this module
 
         return explain(self, format, rate=rate, notes=notes)
 
@@ -222,7 +222,7 @@ class SharedPlan:
         span: DurationLike | None = None,
     ) -> str:
         """The slices of the windows on a time axis, over a composite period or a ``span``."""
-        from muntin.plan.picture import picture  # noqa: PLC0415 - it imports this module
+        from muntin.plan.explain.picture import picture  # noqa: PLC0415 - it imports this module
 
         return picture(self, format, span)
 
@@ -231,7 +231,7 @@ class SharedPlan:
         return self.explain("svg")
 
     def __repr__(self) -> str:
-        from muntin.plan.text import render_text  # noqa: PLC0415 - the printer imports this module
+        from muntin.plan.explain.text import render_text  # noqa: PLC0415 - the printer imports this module
 
         return render_text(self)
 

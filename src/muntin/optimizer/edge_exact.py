@@ -1,0 +1,126 @@
+"""The exact share of times without an edge, digit by digit.
+
+Counts the complement: combinations of digits that lie in no class. Classes that share no digit
+are independent, so the counts of such components multiply. Within a component, one digit is
+eliminated: for each value that a class asks for, and once for all other values together, what
+remains is a smaller problem of the same kind; those seen before are looked up. Formula F1 has up
+to 2ⁿ terms; here, most classes die with the first few digits, and the rest falls apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from muntin.optimizer.edge_digits import DigitForm
+from muntin.windows.edges import EdgeClass
+
+# Digits eliminated one inside the other; two frames each, well below Python's own limit.
+MAX_DEPTH = 200
+
+
+class _WorkExceededError(Exception):
+    """The work passed its limit."""
+
+
+def uncovered(classes: Sequence[EdgeClass], limit: int) -> tuple[int, int] | None:
+    """How many of how many combinations of digits lie in no class; None past the limit of work.
+
+    The quotient is the exact share of times without an edge. Classes must be reduced, and none
+    may have slide 1. Work is counted in classes looked at while digits are eliminated.
+
+    >>> uncovered([(2, 0), (3, 0), (5, 0)], limit=100), uncovered([(4, 0), (6, 1)], limit=0)
+    ((8, 30), None)
+    """
+    elimination = _Elimination(DigitForm(classes), limit)
+    try:
+        return elimination.free_of(elimination.form.sets, 0)
+    except _WorkExceededError:
+        return None
+
+
+class _Elimination:
+    """One count, with the components it has met."""
+
+    def __init__(self, form: DigitForm, limit: int) -> None:
+        self.form = form
+        self._left = limit
+        self._known: dict[frozenset[int], tuple[int, int]] = {}
+
+    def free_of(self, sets: Sequence[int], depth: int) -> tuple[int, int]:
+        """Combinations that lie in none of the sets, and all combinations of their digits."""
+        count = total = 1
+        for component in _components(self.form, sets):
+            if len(component) == 1:
+                size = self.form.total(component[0])
+                found = (size - 1, size)
+            else:
+                key = frozenset(component)
+                cached = self._known.get(key)
+                found = self._known[key] = cached or self._eliminate(component, depth)
+            count *= found[0]
+            total *= found[1]
+        return count, total
+
+    def _eliminate(self, sets: list[int], depth: int) -> tuple[int, int]:
+        self._left -= len(sets)
+        if self._left < 0 or depth == MAX_DEPTH:
+            raise _WorkExceededError
+        form = self.form
+        digit, total = _most_shared(form, sets)
+        size = form.sizes[digit]
+        without, by_value = _split(sets, form.bits[digit])
+        count, part = self.free_of(without, depth + 1)
+        result = (size - len(by_value)) * count * (total // (size * part))
+        for rests in by_value.values():
+            if 0 in rests:
+                continue  # A class asks for nothing more: no time with this value is free.
+            count, part = self.free_of(_merged(without, rests), depth + 1)
+            result += count * (total // (size * part))
+        return result, total
+
+
+def _components(form: DigitForm, sets: Iterable[int]) -> list[list[int]]:
+    groups: list[tuple[int, list[int]]] = []
+    for fixed in sets:
+        reach, members, apart = form.reach(fixed), [fixed], []
+        for group in groups:
+            if group[0] & reach:
+                reach |= group[0]
+                members += group[1]
+            else:
+                apart.append(group)
+        apart.append((reach, members))
+        groups = apart
+    return [members for _, members in groups]
+
+
+def _most_shared(form: DigitForm, sets: Sequence[int]) -> tuple[int, int]:
+    """The digit that most sets fix, and the combinations of all their digits."""
+    uses: dict[int, int] = {}
+    for fixed in sets:
+        for digit in form.digits(fixed):
+            uses[digit] = uses.get(digit, 0) + 1
+    total = prod(form.sizes[digit] for digit in uses)
+    # Of equally shared digits the one with fewest values: it makes the fewest branches.
+    return min(uses, key=lambda digit: (-uses[digit], form.sizes[digit], digit)), total
+
+
+def _split(sets: Sequence[int], bits: int) -> tuple[list[int], dict[int, set[int]]]:
+    """Sets that leave a digit free, and by each of its values what else the others fix."""
+    without: list[int] = []
+    by_value: dict[int, set[int]] = {}
+    for fixed in sets:
+        value = fixed & bits
+        if value:
+            by_value.setdefault(value, set()).add(fixed ^ value)
+        else:
+            without.append(fixed)
+    return without, by_value
+
+
+def _merged(without: Sequence[int], rests: Iterable[int]) -> list[int]:
+    """Both together, less those that ask for all that another one asks for, and more."""
+    kept = [rest for rest in rests if not any(fixed & rest == fixed for fixed in without)]
+    kept = [rest for rest in kept if not any(o & rest == o for o in kept if o != rest)]
+    return [fixed for fixed in without if not any(rest & fixed == rest for rest in kept)] + kept

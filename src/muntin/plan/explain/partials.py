@@ -1,0 +1,210 @@
+"""The items of one set of partials: itself, its accumulators, and the queries it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from muntin.plan.explain.costs import Costs, used
+from muntin.plan.explain.model import Fact, Item
+from muntin.plan.explain.why import techniques, why
+from muntin.plan.explain.words import amount, count, names, spread, window_text
+from muntin.plan.nodes import Final, Partials, SharedPlan, Slicing
+
+
+class PartialsItems:
+    """Renders sets of partials of a plan, each with at most ``most`` items of a kind below it.
+
+    ``notes`` are sentences for a set of partials, by its number (``Partials.number``).
+    """
+
+    def __init__(
+        self, costs: Costs, notes: Mapping[int, Sequence[str]], most: int | None = None
+    ) -> None:
+        self.plan: SharedPlan = costs.plan
+        self.costs = costs
+        self.notes = notes
+        self.most = most
+        self._coarser: dict[int, list[int]] = {}
+        self._reasons: dict[int, tuple[tuple[str, ...], str]] = {}
+        for place, node in enumerate(self.plan.partials):
+            if node.finer is not None:
+                self._coarser.setdefault(node.finer, []).append(place)
+
+    def item(self, place: int, sources: tuple[str, ...]) -> Item:
+        """One set of partials, fed by its slicing and perhaps by a finer set."""
+        node = self.plan.partials[place]
+        identity = f"partials-{place + 1}"
+        finals = self.costs.served(place)
+        told = len({final.predicate for final in finals}) > 1
+        return Item(
+            identity,
+            "partials",
+            f"partials {place + 1}",
+            self._facts(place, node, finals, told),
+            tuple(self.notes.get(node.number, ())),
+            sources,
+            self._accumulators(place, node, identity) + self._finals(place, identity, told),
+        )
+
+    def _facts(
+        self, place: int, node: Partials, finals: Sequence[Final], told: bool
+    ) -> tuple[Fact, ...]:
+        groups = tuple(bound.key for bound in node.grouping)
+        tables = tuple(join.table for join in self.plan.relations[node.relation].joins)
+        finer = None if node.finer is None else node.finer + 1
+        where = str(node.selection) if told else ""
+        if not told and finals and finals[0].predicate is not None:
+            where = f"where {finals[0].predicate.key}"
+        operations = self.costs.of_partials(place)
+        work = "" if operations is None else f"about {amount(operations)} operations/s"
+        served = tuple(final.name for final in finals)
+        return (
+            Fact("number", node.number),
+            Fact("queries", served),
+            Fact("slices", f"slicing-{node.slicing + 1}", self._over(node)),
+            Fact("groups", groups, f"by {', '.join(groups)}" if groups else ""),
+            Fact("rolled_up_from", finer and f"partials-{finer}", _rolled_up(finer)),
+            Fact("joined_with", tables, f"joined with {', '.join(tables)}" if tables else ""),
+            Fact("selection", where.removeprefix("where ") or None, where),
+            Fact("predicates", node.selection.members),
+            Fact("accumulators", len(node.accumulators)),
+            Fact("operations_per_second", operations, work, aside=True),
+        )
+
+    def _over(self, node: Partials) -> str:
+        """Whose slices partials are kept for, where that is not clear by itself."""
+        if len(self.plan.slicings) == 1:
+            return ""
+        return f"over {slices_label(self.plan, node.slicing)}"
+
+    def _accumulators(self, place: int, node: Partials, identity: str) -> tuple[Item, ...]:
+        """One item for all accumulators that serve the same queries."""
+        needing: list[list[int]] = [[] for _ in node.accumulators]
+        places = {each: at for at, each in enumerate(node.accumulators)}
+        for fed in (place, *self._coarser.get(place, ())):
+            here = [places[each] for each in self.plan.partials[fed].accumulators]
+            for index in self.costs.finals[fed]:
+                for at in used(self.plan.finals[index]):
+                    needing[here[at]].append(index)
+        serving: dict[tuple[int, ...], list[str]] = {}
+        for listed, each in zip(needing, node.accumulators, strict=True):
+            serving.setdefault(tuple(sorted(listed)), []).append(str(each))
+        items = [
+            Item(
+                f"{identity}-accumulators-{number}",
+                "accumulators",
+                ", ".join(kept),
+                (
+                    Fact("accumulators", tuple(kept)),
+                    self._serving(served),
+                ),
+            )
+            for number, (served, kept) in enumerate(serving.items(), start=1)
+        ]
+        if self.most is None or len(items) <= self.most:
+            return tuple(items)
+        left = sum(len(kept) for kept in list(serving.values())[self.most :])
+        more = Item(f"{identity}-accumulators-more", "accumulators", _more(left, "accumulator"))
+        return (*items[: self.most], more)
+
+    def _serving(self, indices: Sequence[int]) -> Fact:
+        served = tuple(self.plan.finals[index].name for index in indices)
+        return Fact("queries", served, f"serve {names(served)}")
+
+    def _finals(self, place: int, identity: str, told: bool) -> tuple[Item, ...]:
+        """The queries, one by one; many of them by families."""
+        served = self.costs.finals[place]
+        if self.most is None or len(served) <= self.most:
+            return tuple(self._final(index, identity, told) for index in served)
+        families: dict[int, list[int]] = {}
+        for index in served:
+            families.setdefault(self.plan.families[index], []).append(index)
+        items = [
+            self._final(members[0], identity, told)
+            if len(members) == 1
+            else self._family(members, identity)
+            for members in list(families.values())[: self.most]
+        ]
+        left = sum(len(members) for members in list(families.values())[self.most :])
+        if left:
+            label = _more(left, "query")
+            items.append(Item(f"{identity}-finals-more", "more", label, sources=(identity,)))
+        return tuple(items)
+
+    def _final(self, index: int, source: str, told: bool) -> Item:
+        final = self.plan.finals[index]
+        window = final.window
+        predicate = None if final.predicate is None else final.predicate.key
+        outputs = tuple(output.name for output in final.outputs)
+        by, reason = self._reason(index)
+        return Item(
+            f"final-{final.name}",
+            "final",
+            f"final {final.name}",
+            (
+                Fact("query", final.name),
+                Fact("window", window_text(window), window_text(window)),
+                Fact("measure", window.measure),
+                Fact("unit", "microseconds" if window.unit == "duration" else window.unit),
+                Fact("range", window.range),
+                Fact("slide", window.period),
+                Fact("phase", window.phase),
+                Fact("predicate", predicate, f"where {predicate}" if told and predicate else ""),
+                Fact("outputs", outputs, f"gives {', '.join(outputs)}"),
+                Fact("family", self.plan.families[index]),
+                Fact("techniques", by),
+                Fact("why", reason, reason, aside=True),
+            ),
+            sources=(source,),
+        )
+
+    def _reason(self, index: int) -> tuple[tuple[str, ...], str]:
+        """The techniques of a query and why, the same for all of its family."""
+        family, final = self.plan.families[index], self.plan.finals[index]
+        if family not in self._reasons:
+            self._reasons[family] = tuple(techniques(self.plan, final)), why(self.plan, final)
+        return self._reasons[family]
+
+    def _family(self, members: Sequence[int], source: str) -> Item:
+        """Queries that differ in window and predicate only, in one item."""
+        finals = [self.plan.finals[index] for index in members]
+        windows = [final.window for final in finals]
+        served = tuple(final.name for final in finals)
+        predicates = len({final.predicate for final in finals})
+        told = count(predicates, "predicate") if predicates > 1 else ""
+        outputs = tuple(output.name for output in finals[0].outputs)
+        _, reason = self._reason(members[0])
+        ranges = spread(windows, "range", [each.range for each in windows])
+        slides = spread(windows, "slide", [each.period for each in windows])
+        return Item(
+            f"{source}-family-{self.plan.families[members[0]]}",
+            "finals",
+            f"finals of {count(len(members), 'query')}",
+            (
+                Fact("queries", served, names(served)),
+                Fact("ranges", ranges, ranges),
+                Fact("slides", slides, slides),
+                Fact("predicates", predicates, told),
+                Fact("outputs", outputs, f"gives {', '.join(outputs)}"),
+                Fact("why", reason, reason, aside=True),
+            ),
+            sources=(source,),
+        )
+
+
+def slices_label(plan: SharedPlan, place: int) -> str:
+    """What a slicing is called: numbered where there are several."""
+    return "slices" if len(plan.slicings) == 1 else f"slices {place + 1}"
+
+
+def slicing_column(slicing: Slicing) -> str:
+    """What a slicing cuts."""
+    return "rows" if slicing.measure == "rows" else slicing.timeline.column
+
+
+def _more(left: int, noun: str) -> str:
+    return f"and {count(left, noun).replace(' ', ' more ', 1)}"
+
+
+def _rolled_up(finer: int | None) -> str:
+    return "" if finer is None else f"rolled up from partials {finer}"

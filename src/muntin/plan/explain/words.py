@@ -1,0 +1,99 @@
+"""Numbers, names and windows in the words that people read in a plan."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from fractions import Fraction
+
+from muntin.windows import Window, duration_text
+
+_SHOWN_NAMES = 6
+_PLURALS = {"query": "queries", "edge class": "edge classes", "set of partials": "sets of partials"}
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> count(1, "query"), count(4096, "query")
+    ('1 query', '4,096 queries')
+    """
+    return f"{number:,} {noun if number == 1 else _PLURALS.get(noun, f'{noun}s')}"
+
+
+def amount(number: Fraction | float) -> str:
+    """A number that need not be whole, to three digits or the nearest whole one.
+
+    >>> amount(Fraction(24)), amount(Fraction(100, 3)), amount(Fraction(12345, 7)), amount(0.00004)
+    ('24', '33.3', '1,764', '4e-05')
+    """
+    value = float(number)
+    return f"{round(value):,}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+def times_fewer(fewer: Fraction | float, more: Fraction | float) -> str:
+    """By which factor one number is below another, or above it.
+
+    >>> times_fewer(6, 12), times_fewer(48, 31), times_fewer(1001, 1000)
+    ('2.0× fewer', '1.5× more', 'about as many')
+    """
+    low, high = sorted((float(fewer), float(more)))
+    factor = f"{high / low:,.1f}"
+    return (
+        "about as many" if factor == "1.0" else f"{factor}× {'fewer' if fewer <= more else 'more'}"
+    )
+
+
+def names(listed: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(listed) - _SHOWN_NAMES
+    shown = " ".join(listed[:_SHOWN_NAMES])
+    return shown if more <= 0 else f"{shown} and {more:,} more"
+
+
+def length(window: Window, value: int) -> str:
+    """A range or slide as it is written.
+
+    >>> length(Window("12 min", "5 min"), 300_000_000), length(Window(9, 5, measure="rows"), 5)
+    ('5 minutes', '5 rows')
+    """
+    if window.unit == "duration":
+        return duration_text(value)
+    return f"{value:,} rows" if window.measure == "rows" else f"{value:,}"
+
+
+def window_text(window: Window) -> str:
+    """Range and slide, and where windows end if that is not on the slide."""
+    parts = [f"range {length(window, window.range)}", f"slide {length(window, window.period)}"]
+    if window.phase:
+        parts.append(f"ends at {length(window, window.phase).removesuffix(' rows')} past")
+    return " ".join(parts)
+
+
+def spread(windows: Sequence[Window], what: str, values: Sequence[int]) -> str:
+    """The values of many windows: the only one, or the least and the greatest."""
+    low, high = min(values), max(values)
+    first = length(windows[0], low)
+    return f"{what} {first}" if low == high else f"{what}s {first} to {length(windows[0], high)}"
+
+
+def printable(text: str) -> str:
+    r"""The text on one line, with signs in place of what does not print or turns its direction.
+
+    >>> printable("a\nb\u202ec")
+    'a␊b�c'
+    """
+    return text if text.isprintable() else "".join(map(_printed, text))
+
+
+def _printed(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    if letter < " ":
+        return chr(0x2400 + ord(letter))
+    return " " if unicodedata.category(letter) == "Zs" else "\N{REPLACEMENT CHARACTER}"
+
+
+def clipped(text: str, width: int) -> str:
+    """At most ``width`` letters of a text; what is left out shows as an ellipsis."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
