@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
 from muntin.frames import Input, is_frame, is_on_spark, read_frame, read_tables
+from muntin.optimizer.sharing import Optimizer, OptimizerName
 from muntin.plan import SharedPlan, Strategy, build_plan
 from muntin.plan.relations import Relation
 from muntin.plan.sampling import Sampler
+from muntin.plan.timeline import Timeline
 from muntin.queries import QueriesLike, Query
 from muntin.queries import queries as read_queries
 from muntin.results import Answer, Outcome, Results, TableAnswer
@@ -33,6 +37,7 @@ def aggregate(
     on_bad_row: Literal["skip", "fail"] = "skip",
     strategy: Strategy = "cells",
     slicing: Slicing = "pairs",
+    optimizer: OptimizerName = "auto",
 ) -> Results:
     """Answer many sliding-window queries over bounded data in one shared pass.
 
@@ -58,6 +63,8 @@ def aggregate(
             fastest, the others are there to compare: ``unshared``, ``slices``, ``fragments``,
             ``shards``.
         slicing: How windows are cut into slices: ``pairs``, ``panes`` or ``cutty``.
+        optimizer: Who decides which queries share slices: ``auto`` and ``weave_share`` weigh
+            the costs, ``all_share`` and ``no_share`` do not. It changes no answer.
 
     Returns:
         Results by query name, in the kind of frame the data came in.
@@ -87,6 +94,7 @@ def aggregate(
             slicing=slicing,
             tables={each: table.schema for each, table in joined.items()},
             sample=_sampler(frame, joined),
+            sharer=Optimizer(optimizer, partial(_rate, frame, time)),
         )
         outcome = frame.run(plan, joined)
         if on_bad_row == "fail" and outcome.bad_rows:
@@ -161,6 +169,20 @@ def _sampler(source: _Source, tables: Mapping[str, pa.Table]) -> Sampler:
         return sampler(source.schema.empty_table() if batch is None else batch, tables)(relation)
 
     return sample
+
+
+def _rate(source: _Source, time: str) -> float | None:
+    """Rows per tick, as far as some rows tell."""
+    batch = source.sample()
+    if batch is None or not batch.num_rows:
+        return None
+    timeline = Timeline.of(source.schema, time)
+    ticks = timeline.to_ticks(batch.column(timeline.column).combine_chunks())
+    bounds = pc.min_max(ticks)
+    if not bounds["min"].is_valid:
+        return None
+    span: int = bounds["max"].as_py() - bounds["min"].as_py()
+    return float(batch.num_rows / max(span, 1))
 
 
 def _route(

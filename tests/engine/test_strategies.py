@@ -17,6 +17,7 @@ from muntin.engine import LocalEngine, in_time_order, naive, rollup, sampler
 from muntin.engine.rollup_kernels import list_ranges
 from muntin.errors import MuntinError
 from muntin.plan import STRATEGIES, SharedPlan, build_plan
+from muntin.plan.owners import Sharing, share_all
 from muntin.queries import queries
 from muntin.testing import assert_same_rows, rows_of
 from muntin.windows.edges import SLICINGS
@@ -53,7 +54,7 @@ def test_strategies_and_slicings_equal_the_oracle_and_each_other(
     for number, strategy in enumerate(STRATEGIES):
         slicing = sorted(SLICINGS)[(seed + number) % 3]
         sample = sampler(table) if rng.random() < 0.5 else None
-        several = [rng.choice(("", "one", "two")) for _ in parsed]
+        several = Sharing(tuple(rng.choice(("", "one", "two")) for _ in parsed))
         plan = build_plan(
             parsed,
             table.schema,
@@ -61,7 +62,7 @@ def test_strategies_and_slicings_equal_the_oracle_and_each_other(
             strategy=strategy,
             slicing=slicing,
             sample=sample,
-            owners=rng.choice((None, lambda *_, chosen=several: chosen)),
+            sharer=rng.choice((share_all, lambda *_, chosen=several: chosen)),
         )
         results, errors = run(plan, table, rng.choice([1, 13, 1000]))
         if first is None:

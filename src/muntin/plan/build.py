@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from muntin.plan.nodes import (
     Slicing,
     Strategy,
 )
+from muntin.plan.owners import Sharer, owned, share_all
 from muntin.plan.sampling import Guess, Sampler, sample_cells
 from muntin.plan.strategies import Tree, fragments, shards, slices, unshared
 from muntin.plan.timeline import Timeline
@@ -29,9 +30,6 @@ from muntin.queries import Query
 from muntin.windows import Window, reduce_classes
 from muntin.windows.edges import Slicing as SlicingName
 from muntin.windows.edges import check_slicing
-
-# Says for queries who shares their slices: those with the same owner are cut together.
-Owners = Callable[[Sequence[BoundQuery], SharedPlan | None], Sequence[str]]
 
 _RULES = {"unshared": unshared, "slices": slices, "fragments": fragments, "shards": shards}
 
@@ -42,7 +40,7 @@ class _Options:
     slicing: SlicingName
     sample: Sampler | None
     previous: SharedPlan | None
-    owners: Owners | None
+    sharer: Sharer
 
 
 def build_plan(
@@ -55,7 +53,7 @@ def build_plan(
     tables: Mapping[str, pa.Schema] | None = None,
     sample: Sampler | None = None,
     previous: SharedPlan | None = None,
-    owners: Owners | None = None,
+    sharer: Sharer = share_all,
 ) -> SharedPlan:
     """Bind queries to a schema and share what they have in common.
 
@@ -71,7 +69,7 @@ def build_plan(
         tables: The columns of the tables that queries may join, by name.
         sample: Gives some joined rows of a relation, to weigh which predicates share their cells.
         previous: The plan of the queries that run already: those that stay keep their trees.
-        owners: Decides which queries are cut together, where the strategy leaves it open
+        sharer: Decides which queries are cut together, where the strategy leaves it open
             (``slices``, ``shards`` and ``cells``); all are if not given.
 
     >>> from muntin.queries import queries
@@ -98,8 +96,7 @@ def build_plan(
             problems.append(Problem(error.message, error.hint, query.name))
     if problems:
         raise QueryError(problems)
-    options = _Options(strategy, slicing, sample, previous, owners)
-    return _share(_owned(bound, options), schema, timeline, options)
+    return _share(bound, schema, timeline, _Options(strategy, slicing, sample, previous, sharer))
 
 
 def _share(
@@ -108,6 +105,7 @@ def _share(
     timeline: Timeline,
     options: _Options,
 ) -> SharedPlan:
+    bound, why = owned(bound, options.strategy, options.sharer, options.previous)
     slicings = _share_slices(bound, options)
     trees = _trees(bound, slicings, options)
     places = {key: place for place, key in enumerate(slicings)}
@@ -147,6 +145,7 @@ def _share(
         in_order,
         options.strategy,
         options.slicing,
+        why,
     )
 
 
@@ -163,22 +162,6 @@ def _trees(
         return lambda found: sample_cells(rows, slicings[query.axis], query.grouping, found)
 
     return cells(bound, count, kept_trees(bound, options.previous))
-
-
-def _owned(bound: Sequence[BoundQuery], options: _Options) -> list[BoundQuery]:
-    """The queries, each with the owner of its slices."""
-    if options.strategy == "unshared":
-        owners: Sequence[str] = [query.query.name for query in bound]
-    elif options.strategy == "fragments":
-        owners = [repr(query.query.window) for query in bound]
-    elif options.owners is not None:
-        owners = options.owners(bound, options.previous)
-    else:
-        return list(bound)
-    return [
-        replace(query, axis=(*query.axis[:2], owner))
-        for query, owner in zip(bound, owners, strict=True)
-    ]
 
 
 def _share_slices(bound: Sequence[BoundQuery], options: _Options) -> dict[Hashable, Slicing]:

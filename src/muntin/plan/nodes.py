@@ -154,6 +154,7 @@ class SharedPlan:
     finals: tuple[Final, ...]
     strategy: Strategy = "cells"
     slicing: SlicingName = "pairs"
+    why: str = ""  # what was weighed when it was decided who shares slices
 
     def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
         """Every distinct expression that rows of a relation are evaluated for, in order."""
@@ -192,8 +193,8 @@ class SharedPlan:
     @property
     def ordered(self) -> bool:
         """Whether rows must come in time order: to count them, or to concatenate them."""
-        by_rows = any(slicing.measure == "rows" for slicing in self.slicings)
-        return by_rows or any(not final.commutative for final in self.finals)
+        free = all(final.commutative for final in self.finals)
+        return not free or any(slicing.measure == "rows" for slicing in self.slicings)
 
     def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}

@@ -74,6 +74,7 @@ def _summary(costs: Costs) -> tuple[Fact, ...]:
         Fact("accumulators_unshared", alone),
         *_saving(costs),
         *_operations(costs),
+        Fact("why", plan.why or None, plan.why, aside=True),
     )
 
 

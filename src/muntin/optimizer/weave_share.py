@@ -1,0 +1,38 @@
+"""WeaveShare: trees that each aggregate the stream, merged while that makes the plan cheaper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from muntin.optimizer.costs import Technique, WindowQuery
+from muntin.optimizer.weaving import Weaving, as_weaving, no_share
+from muntin.optimizer.weaving_loom import Loom
+
+
+def weave_share(queries: Sequence[WindowQuery], rate: float, technique: Technique) -> Weaving:
+    """Queries in trees, by the cost C = mλ + Σ EᵢΩᵢ.
+
+    Queries that cut the same edges share a tree from the start. Then the two trees whose merge
+    takes most off the cost are merged, until no merge takes anything off. The plan is compared
+    with one tree for all and a tree for each, and the cheapest is returned; so it costs no more
+    than either.
+
+    >>> slides = [WindowQuery(6, 2), WindowQuery(8, 4), WindowQuery(9, 3)]
+    >>> weave_share(slides, rate=1, technique="panes").trees
+    ((0, 1), (2,))
+    >>> weave_share(slides, rate=10, technique="panes").trees
+    ((0, 1, 2),)
+    """
+    loom = Loom(queries, rate, technique)
+    trees, rates = loom.woven(loom.rate)
+    costs = [
+        loom.tree_cost(members, edges, loom.rate)
+        for members, edges in zip(trees, rates, strict=True)
+    ]
+    one, one_cost = loom.one_tree()
+    if one_cost[0].total < sum(cost.total for cost in costs):
+        trees, costs = one, one_cost
+    if loom.unshared < sum(cost.total for cost in costs):
+        return replace(no_share(queries, rate, technique), method="weave_share")
+    return as_weaving("weave_share", loom, trees, costs)

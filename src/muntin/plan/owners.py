@@ -1,0 +1,70 @@
+"""Who shares slices: queries with one owner are cut together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from muntin.plan.bind import BoundQuery
+from muntin.plan.nodes import SharedPlan, Strategy
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """An owner for each query, and what was weighed, in a sentence for people."""
+
+    owners: tuple[str, ...]
+    why: str = ""
+
+
+# Decides it for queries, some of which may run already, in the trees of a plan.
+Sharer = Callable[[Sequence[BoundQuery], SharedPlan | None], Sharing]
+
+
+def share_all(queries: Sequence[BoundQuery], previous: SharedPlan | None = None) -> Sharing:
+    """One owner for all, but for queries that run already: they stay where they are."""
+    return Sharing(tuple(join_all(kept_owners(queries, previous))))
+
+
+def join_all(kept: Sequence[str | None]) -> list[str]:
+    """Owners for queries of one axis: those that have none go to the first one there is."""
+    main = next((owner for owner in kept if owner is not None), "")
+    return [main if owner is None else owner for owner in kept]
+
+
+def kept_owners(queries: Sequence[BoundQuery], previous: SharedPlan | None) -> list[str | None]:
+    """The owner of each query that runs already."""
+    if previous is None:
+        return [None] * len(queries)
+    known = {
+        final.name: (final.query, previous.slicings[previous.partials[final.partials].slicing])
+        for final in previous.finals
+    }
+    found: list[str | None] = []
+    for query in queries:
+        before, slicing = known.get(query.query.name, (None, None))
+        found.append(slicing.owner if slicing is not None and before == query.query else None)
+    return found
+
+
+def owned(
+    queries: Sequence[BoundQuery],
+    strategy: Strategy,
+    sharer: Sharer,
+    previous: SharedPlan | None,
+) -> tuple[list[BoundQuery], str]:
+    """The queries, each with the owner of its slices, and why.
+
+    Two strategies say themselves who shares: a query alone, or queries with the same window.
+    """
+    if strategy == "unshared":
+        sharing = Sharing(tuple(query.query.name for query in queries))
+    elif strategy == "fragments":
+        sharing = Sharing(tuple(repr(query.query.window) for query in queries))
+    else:
+        sharing = sharer(queries, previous)
+    found = [
+        replace(query, axis=(*query.axis[:2], owner))
+        for query, owner in zip(queries, sharing.owners, strict=True)
+    ]
+    return found, sharing.why
