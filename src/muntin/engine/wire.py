@@ -39,7 +39,7 @@ def split(
 
 def home_of(node: Partials, buckets: int) -> int:
     """The bucket of partials without groups."""
-    return node.number % buckets
+    return (node.number if node.home is None else node.home) % buckets
 
 
 def _by_bucket(

@@ -67,8 +67,8 @@ class Partials:
     """Partial aggregates kept per slice and group, for the rows of one or more predicates.
 
     The first accumulator is always ``count(*)``: it says whether a window exists. ``number``
-    stays the same from plan to plan while queries come and go. ``finer`` is the place of the
-    partials of a finer grouping that are rolled up into these, batch by batch.
+    stays the same while queries come and go. ``finer`` is the place of the partials of a finer
+    grouping that are rolled up into these; ``home`` the bucket of partials without groups.
     """
 
     number: int
@@ -78,6 +78,7 @@ class Partials:
     selection: Selection
     accumulators: tuple[Accumulator, ...]
     finer: int | None = None
+    home: int | None = None
 
     def bounds(self) -> tuple[Bound, ...]:
         """The expressions that rows are evaluated for."""
