@@ -178,3 +178,19 @@ def test_picks_of_strings_keep_a_small_dictionary(name):
     assert len(column.value_coder.dictionary) <= 8
     wanted = ["00000", "00001"] if name == "first" else ["03998", "03999"]
     assert column.result().to_pylist() == wanted
+
+
+@pytest.mark.parametrize("exponent", [0, 900])
+def test_a_fresh_column_has_room_for_numbers_like_anothers(exponent):
+    part = resolve("sum", (pa.float64(),)).parts[0]
+    column = columns.empty(part, 1)
+    rows = np.array([0, 0]), (pa.array([2.0**-exponent, 3.5 * 2.0**exponent]),)
+    column.update(*rows)
+    fresh = columns.fresh(column, 3)
+    assert len(fresh) == 3
+    assert fresh.doubles().tolist() == [0.0, 0.0, 0.0]
+    # A window that is unusually wide is not handed on.
+    assert fresh.limbs.shape[1] == (0 if exponent else column.limbs.shape[1])
+    fresh.update(np.array([2, 2]), rows[1])
+    assert fresh.units(2) == column.units(0)
+    assert (fresh.load, column.load) == (2, 2)

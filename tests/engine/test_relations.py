@@ -223,6 +223,21 @@ def test_strings_at_odd_addresses() -> None:
         check_against_duckdb("LEFT JOIN c ON s.k = c.k", pa.table({"k": keys}), c=table)
 
 
+def test_short_strings_at_odd_addresses() -> None:
+    words = [None if i % 11 == 5 else f"w{i % 23}" * (i % 3) for i in range(200)]
+    words[-1] = "wordwordword"
+    ends = np.cumsum([3, *(len(word or "?") for word in words)]).astype(np.int32)
+    data = pa.py_buffer(b"???" + "".join(word or "?" for word in words).encode())
+    valid = pa.array([word is not None for word in words]).buffers()[1]
+    for shift, last in ((0, 0), (1, 0), (2, 1), (3, 1)):
+        buffers = [valid, pa.py_buffer(ends - shift), data.slice(shift)]
+        keys = pa.Array.from_buffers(pa.string(), len(words) - last, buffers)
+        known = sorted({word for word in words if word is not None and len(word) < 7})
+        for table in (pa.table({"k": known[2:]}), pa.table({"k": [*known[:5], None]})):
+            check_against_duckdb("LEFT JOIN c ON s.k = c.k", pa.table({"k": keys}), c=table)
+            check_against_duckdb("JOIN c ON s.k = c.k", pa.table({"k": keys}), c=table)
+
+
 def test_long_strings_that_share_a_hash_are_told_apart() -> None:
     data, ends = np.frombuffer(b"long enough" * 2 + b"long enougj", np.uint8), np.arange(0, 34, 11)
     codes, keys = np.array([0, 0, 0], np.int32), np.array([-5, -5, -5])

@@ -39,6 +39,27 @@ def test_largest_keys_fit() -> None:
         np.testing.assert_array_equal(column, again)
 
 
+def test_reach_is_where_a_predicate_holds_or_fails() -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("c", pa.bool_())])
+    texts = ["a > 5 AND b > 7", "c AND b < 3", "a < 2 AND 10 div b > 1"]
+    analysis = analyze([bind_text(text, schema) for text in texts])
+    shape = analysis.shape(range(len(texts)))
+    every = shape.ranks_of(np.arange(shape.size))
+    asked = np.any(shape.truth(every) | shape.failures(every), axis=1).tolist()
+    for kept in ([0], [1], [2], [3], [0, 2], [1, 3], [0, 1, 2, 3]):
+        some = [shape.dimensions[place] for place in kept]
+        reached = shape.reach(some)
+        columns = tuple(every[place] for place in kept)
+        expected = {
+            ranks for ranks, hit in zip(zip(*columns, strict=True), asked, strict=True) if hit
+        }
+        if reached is None:
+            assert len(expected) == np.prod([each.size for each in some])
+        else:
+            assert set(zip(*np.nonzero(reached), strict=True)) == expected
+    assert shape.reach([]) is None
+
+
 def test_signatures_have_one_bit_a_predicate() -> None:
     shape = wide(1, 20).shapes[0]
     signatures = shape.signatures([np.arange(22)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muntin.errors import DataError, WindowError
 from muntin.windows import TIME_LIMIT, SliceManager, Window
-from muntin.windows.cut import slice_starts
+from muntin.windows.cut import slice_numbers, slice_starts
 from windows.strategies import slicings, windows
 
 limits = st.integers(1 - TIME_LIMIT, TIME_LIMIT - 1)
@@ -46,6 +46,20 @@ def test_every_time_gets_the_last_edge_before_it(
     times = np.array(sorted(values) if in_order else values, dtype=np.int64)
     expected = [brute_start(t, classes) for t in times.tolist()]
     assert slice_starts(times, classes).tolist() == expected
+    numbered = slice_numbers(times, np.array(classes))
+    if numbered is None:
+        assert sorted(values) != values or not values
+    else:
+        numbers, starts = numbered
+        assert starts[numbers].tolist() == expected
+        assert sorted(set(expected)) == starts.tolist()
+
+
+@pytest.mark.parametrize("time", [TIME_LIMIT, -TIME_LIMIT, 2**63 - 1])
+def test_times_that_are_no_times_are_not_numbered(time: int) -> None:
+    times = np.sort([0, 7, 8, time])
+    assert slice_numbers(times, np.array([(15, 0), (1, 0)])) is None
+    assert slice_numbers(np.array([0, time, 8]), np.array([(15, 0), (1, 0)])) is None
 
 
 @given(st.lists(windows(), min_size=1, max_size=8), slicings, st.randoms())

@@ -45,6 +45,13 @@ def empty(part: Part, size: int) -> PartColumn:
     return _class_of(part).empty(part, size)
 
 
+def fresh(column: PartColumn, size: int) -> PartColumn:
+    """A column of `size` cells that hold the identity, with room for numbers like another's."""
+    if type(column) is SumColumn:
+        return column.blank(size)
+    return empty(column.part, size)
+
+
 def from_arrow(part: Part, batch: pa.RecordBatch) -> PartColumn:
     """The column that `to_arrow` made the snapshot of."""
     return _class_of(part).from_arrow(part, batch)

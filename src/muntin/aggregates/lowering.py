@@ -41,12 +41,18 @@ def _lower_value(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowere
 
 
 def _lower_sum(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
-    sums, counts = columns
-    valid = counts.counts > 0
+    sums, counts = columns[0], columns[1].counts
     if pa.types.is_floating(aggregate.type):
-        return Lowered(pa.array(sums.doubles(), mask=~valid))
+        return Lowered(pa.array(sums.doubles(), mask=_missing(counts)))
     words, failed = sums.words()
-    return _checked(words, failed, valid, aggregate.type)
+    return _checked(words, failed, counts > 0, aggregate.type)
+
+
+def _missing(counts: Ints) -> Bools | None:
+    """Where there is nothing to answer; None if that is nowhere."""
+    # One number that stands for all needs one look.
+    repeated = counts[:1] if counts.strides == (0,) else counts
+    return counts == 0 if np.any(repeated == 0) else None
 
 
 def _checked(words: Ints, failed: Bools, valid: Bools, kind: pa.DataType) -> Lowered:
@@ -74,7 +80,7 @@ def _failing(values: pa.Array, failed: Bools) -> Lowered:
 def _lower_avg(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
     sums, counts = columns[0], columns[1].counts
     if not pa.types.is_decimal(aggregate.type):
-        return Lowered(pa.array(sums.doubles() / np.maximum(counts, 1), mask=counts == 0))
+        return Lowered(pa.array(sums.doubles() / np.maximum(counts, 1), mask=_missing(counts)))
     scale = aggregate.types[0].scale
     values: list[Any] = [None] * len(sums)
     failed = np.zeros(len(sums), np.bool_)

@@ -18,6 +18,8 @@ from muntin.errors import DataError
 
 # A limb has room for this many numbers, less the one unit that settling leaves behind.
 LOAD_LIMIT = 2**31 - 2
+# Most sums take three to five limbs.
+WIDE = 6
 _Adder = Callable[[Ints, int, Ints, Ints], None]
 _Adders = dict[bool, tuple[_Adder, int]]
 # By whether squares are summed: the kernel, and how many limbs it adds to.
@@ -55,6 +57,13 @@ class SumColumn(PartColumn):
     def empty(cls, part: Part, size: int) -> Self:
         """Zero sums that hold no limbs yet."""
         return cls(part, np.zeros((size, 0), np.int64), kernels.ONE_LIMB, 0, None)
+
+    def blank(self, size: int) -> Self:
+        """Zero sums over the same window of exponents, unless that is unusually wide."""
+        if self.limbs.shape[1] > WIDE:
+            return self.empty(self.part, size)
+        limbs = np.zeros((size, self.limbs.shape[1]), np.int64)
+        return type(self)(self.part, limbs, self.base, 0, None)
 
     def __len__(self) -> int:
         return len(self.limbs)

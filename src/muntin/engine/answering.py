@@ -13,10 +13,10 @@ import pyarrow as pa
 from muntin.engine.families import Due, Family, families
 from muntin.engine.stage_b import Answer, StageB
 from muntin.engine.store import SliceStore
+from muntin.engine.window_columns import Shown
 from muntin.engine.window_kernels import window_bounds
 from muntin.expressions import Bound, Evaluator
 from muntin.plan.nodes import SharedPlan
-from muntin.plan.timeline import Timeline
 
 Ints = npt.NDArray[np.int64]
 # From the positions of ROWS windows' bounds to the times of their first and last row.
@@ -66,50 +66,42 @@ class Answerer:
                 failed = flags if failed is None else failed + flags
         node = self.plan.partials[first.partials]
         timeline = self.plan.slicings[node.slicing].timeline
-        columns = [
-            *self._window_columns(family, answer, timeline),
-            *(each.values for each in evaluated[: len(shown)]),
-        ]
-        offsets = answer.offsets
+        columns = [each.values for each in evaluated[: len(shown)]]
+        rows = answer.rows
         if having:
             kept = evaluated[-1].values.fill_null(False)
             columns = [column.filter(kept) for column in columns]
-            passed = np.concatenate(([0], np.cumsum(kept.to_numpy(zero_copy_only=False))))
-            offsets = passed[offsets]
-        names = ["window_start", "window_end", *(output.name for output in first.outputs)]
-        table = pa.Table.from_arrays(columns, names=names)
-        self._split(family, answer, table, offsets, failed, answered)
+            rows = np.concatenate(([0], np.cumsum(kept.to_numpy(zero_copy_only=False))))[rows]
+        starts, ends = np.empty_like(answer.windows), np.empty_like(answer.windows)
+        window_bounds(answer.windows, answer.runs, family.windows, starts, ends)
+        if first.window.measure == "rows":
+            starts, ends = self._row_times(starts, ends)
+        names = [output.name for output in first.outputs]
+        results = Shown(starts, ends, rows, timeline, columns, names)
+        self._split(family, answer, results, failed, answered)
 
     def _split(
         self,
         family: Family,
         answer: Answer,
-        table: pa.Table,
-        offsets: Ints,
+        shown: Shown,
         failed: Ints | None,
         answered: Answered,
     ) -> None:
-        names = table.column_names
-        shown, held = offsets.tolist(), answer.offsets.tolist()
-        last = answer.windows[np.maximum(answer.offsets[1:] - 1, 0)].tolist() if held[-1] else []
+        runs, rows = answer.runs.tolist(), answer.rows[answer.runs].tolist()
+        last = answer.windows[np.maximum(answer.runs[1:] - 1, 0)].tolist() if rows[-1] else []
+        names = [output.name for output in family.finals[0].outputs]
         for number, final in enumerate(family.finals):
-            result = table.slice(shown[number], shown[number + 1] - shown[number])
+            result = shown.between(runs[number], runs[number + 1])
             own = [output.name for output in final.outputs]
-            if own != names[2:]:
-                result = result.rename_columns([*names[:2], *own])
+            if own != names:
+                result = result.rename_columns([*result.column_names[:2], *own])
             answered.tables[final.name] = result
-            begin, end = held[number], held[number + 1]
+            begin, end = rows[number], rows[number + 1]
             if end > begin:
                 answered.last[final.name] = last[number]
             if failed is not None:
                 answered.errors[final.name] += int(failed[begin:end].sum())
-
-    def _window_columns(self, family: Family, answer: Answer, timeline: Timeline) -> list[pa.Array]:
-        starts, ends = np.empty_like(answer.windows), np.empty_like(answer.windows)
-        window_bounds(answer.windows, answer.offsets, family.windows, starts, ends)
-        if family.finals[0].window.measure == "rows":
-            starts, ends = self._row_times(starts, ends)
-        return [timeline.from_ticks(starts), timeline.from_ticks(ends)]
 
     def _evaluator(self, bounds: tuple[Bound, ...], schema: pa.Schema) -> Evaluator:
         # Lowered columns are numbered: one name may stand for different types.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from muntin.engine.encoding import compact
 from muntin.engine.entry_kernels import number_cells
 from muntin.engine.grouping import pairs
+from muntin.engine.relation_kernels import gather
 from muntin.engine.selecting import Scope, Selected, Selector
 from muntin.plan.nodes import Partials
 
@@ -23,15 +25,26 @@ _KEY_LIMIT = 1 << 62
 
 @dataclass(frozen=True)
 class Cut:
-    """The slice of every row as a small number (-1 for none), slices' starts, rows' times."""
+    """The slice of every row as a small number (-1 for none), slices' starts, rows' times.
+
+    ``rows`` are the places of these rows among those that ``times`` has; None if they are all.
+    """
 
     slices: Ints
     starts: Ints
-    ticks: Ints
+    times: Ints
+    rows: Ints | None = None
+
+    @cached_property
+    def ticks(self) -> Ints:
+        """The time of every row."""
+        return self.times if self.rows is None else self.times[self.rows]
 
     def joined(self, rows: Ints | None) -> Cut:
         """The same for rows that come from these by a join."""
-        return self if rows is None else Cut(self.slices[rows], self.starts, self.ticks[rows])
+        if rows is None:
+            return self
+        return Cut(gather(self.slices, rows), self.starts, self.times, rows)
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,12 @@ def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints
     ids = np.empty(slices.size, np.int64)
     owners = np.empty(slices.size, np.int64)
     found = np.empty(slices.size, np.int64)
-    # Read eight at a time: most cells are not seen in a slice.
-    seen = np.zeros((size + 7) // 8 * 8, np.uint8)
+    # Places are codes plus one, so that -1 has a place and rows need no branch. They are read
+    # eight at a time: most cells are not seen in a slice.
+    seen = np.zeros((size + 8) // 8 * 8, np.uint8)
     eights = seen.view(np.uint64)
     numbers = np.empty(seen.size, np.int32)
+    numbers[0] = -1
     nothing = np.empty(0, np.int64)
     count = 0
     begin = 0
@@ -48,22 +50,22 @@ def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints
         current = slices[begin]
         end = begin
         while end < slices.size and slices[end] == current:
-            if codes[end] >= 0:
-                seen[codes[end]] = 1
+            seen[np.uint64(codes[end] + 1)] = 1
             end += 1
         if current < 0 or (end < slices.size and slices[end] < current):
             return nothing, nothing, nothing
+        seen[0] = 0
         for eight in range(eights.size):
             if eights[eight] == 0:
                 continue
-            for code in range(8 * eight, 8 * eight + 8):
-                if seen[code]:
-                    numbers[code] = count
-                    owners[count], found[count] = current, code
+            for place in range(8 * eight, 8 * eight + 8):
+                if seen[place]:
+                    numbers[place] = count
+                    owners[count], found[count] = current, place - 1
                     count += 1
             eights[eight] = 0
         for i in range(begin, end):
-            ids[i] = numbers[codes[i]] if codes[i] >= 0 else -1
+            ids[i] = numbers[np.uint64(codes[i] + 1)]
         begin = end
     return ids, owners[:count].copy(), found[:count].copy()
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.engine.answering import Answered
+from muntin.engine.batches import as_table
 from muntin.engine.joining import check_streams
 from muntin.engine.progress import Progress, Statistics
 from muntin.engine.relations import check_version
@@ -24,8 +25,9 @@ from muntin.queries import Query
 Ints = npt.NDArray[np.int64]
 Results = dict[str, pa.Table]
 
-# What is derived from so many rows stays in the cache, and off fresh pages of memory.
-_BLOCK = 1 << 17
+# What is derived from so many rows stays in the cache, and off fresh pages of memory; of fewer
+# rows, calls would take a good part of the time.
+_BLOCK = 1 << 18
 
 
 class LocalEngine:
@@ -78,9 +80,7 @@ class LocalEngine:
 
     def feed(self, batch: pa.Table | pa.RecordBatch) -> Results:
         """Take in a batch; the new results of queries that have windows due."""
-        if isinstance(batch, pa.RecordBatch):
-            batch = pa.Table.from_batches([batch])
-        outputs: Iterable[StageOutput] = self._blocks(batch)
+        outputs: Iterable[StageOutput] = self._blocks(as_table(batch, self.plan))
         if self.lateness is not None:
             # A batch that fails half way leaves no trace in a stream that goes on.
             outputs = list(outputs)
@@ -127,6 +127,11 @@ class LocalEngine:
         earlier ones where the slices that are kept hold all their rows. No other query's answers
         change by a bit. A query of the same name is replaced.
         """
+        if not isinstance(query, Query):
+            raise DataError(
+                f"what joins is a query, not a {type(query).__name__}",
+                hint="parse SQL text with muntin.queries.queries(text), and add each of them",
+            )
         others = [q for q in self._queries() if q.name.lower() != query.name.lower()]
         self._adopt([*others, query])
 

@@ -12,20 +12,16 @@ import pyarrow as pa
 from muntin.aggregates.column import PartColumn
 from muntin.aggregates.columns import empty
 from muntin.aggregates.parts import Part
-from muntin.engine.encoding import compact, encode
-from muntin.engine.entry_kernels import ascending, distinct_in_order
+from muntin.engine.encoding import encode
+from muntin.engine.entry_kernels import ascending
 from muntin.engine.grouping import group
 from muntin.engine.ordering import sort_order
+from muntin.engine.sorting import sort_entries
 from muntin.plan.nodes import Partials
 from muntin.plan.selection import Signatures
 
 Ints = npt.NDArray[np.int64]
 Bitmaps = npt.NDArray[np.uint8]
-
-# Entries are sorted by one number below this where all their parts fit into it.
-_KEY_LIMIT = 1 << 62
-# A few sorted runs are merged faster than they are sorted anew.
-_FEW_RUNS = 256
 
 
 @dataclass(frozen=True)
@@ -117,30 +113,11 @@ def merge_batches(
     known = np.empty(0, np.int64) if codes is None else codes
     if len(batches) == 1 and ascending(groups, starts, known):
         return SliceTable(groups, starts, codes, keys, batches[0].columns, signatures)
-    order = entry_order(groups, starts, known)
-    numbers, kept = distinct_in_order(order, groups, starts, known)
+    numbers, kept = sort_entries(groups, starts, known)
     merged = _merge_columns(parts, batches, numbers, kept)
     return SliceTable(
         groups[kept], starts[kept], None if codes is None else codes[kept], keys, merged, signatures
     )
-
-
-def entry_order(groups: Ints, starts: Ints, codes: Ints) -> Ints:
-    """What sorts entries by group, then start, then code."""
-    distances, ticks = compact(starts - starts.min()) if starts.size else (starts, starts)
-    ranks = np.empty(ticks.size, np.int64)
-    ranks[np.argsort(ticks)] = np.arange(ticks.size)
-    size = int(codes.max(initial=0)) + 1
-    spread = (int(groups.max(initial=0)) + 1) * max(ticks.size, 1) * size
-    if spread >= _KEY_LIMIT:
-        columns = (codes, starts, groups) if codes.size else (starts, groups)
-        return np.lexsort(columns)
-    # One key sorts several times as fast as three columns do.
-    key = groups * max(ticks.size, 1) + ranks[distances]
-    key = key * size + codes if codes.size else key
-    falls = int(np.count_nonzero(key[1:] < key[:-1]))
-    order: Ints = np.argsort(key, kind="stable" if falls < _FEW_RUNS else None)
-    return order
 
 
 def _unite_codes(batches: Sequence[PartialBatch]) -> tuple[Ints | None, Bitmaps | None]:

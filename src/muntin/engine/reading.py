@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.engine.relations import Joiner
-from muntin.engine.selecting import Scope
+from muntin.engine.selecting import Ranking, Scope
+from muntin.engine.table_ranks import TableRanks
 from muntin.errors import DataError
 from muntin.expressions import Evaluator
 from muntin.plan.nodes import SharedPlan
@@ -35,24 +36,35 @@ class Reader:
 
     def __init__(self, plan: SharedPlan, number: int, tables: Mapping[str, pa.Table]) -> None:
         self._bounds = plan.expressions(number)
-        self._evaluate = Evaluator(self._bounds)
         self._readers = [
             final.name for final in plan.finals if plan.partials[final.partials].relation == number
         ]
         relation = plan.relations[number]
-        columns = frozenset().union(*(bound.columns for bound in self._bounds))
-        self._join = joiner(relation, tables, columns) if relation.joins else None
+        if relation.joins:
+            columns = frozenset().union(*(bound.columns for bound in self._bounds))
+            self._join: Joiner | None = joiner(relation, tables, columns)
+            nodes = [node for node in plan.partials if node.relation == number]
+            self._ranks = TableRanks(nodes, self._join.tables)
+            self._bounds = self._ranks.bounds()
+            read = frozenset().union(*(bound.columns for bound in self._bounds))
+            self._join.narrow(read, self._ranks.kept())
+        else:
+            self._join = None
+        self._evaluate = Evaluator(self._bounds)
 
     def __call__(self, batch: pa.Table) -> Read:
         """The values of a batch."""
-        rows, errors = None, Counter[str]()
-        if self._join is not None:
-            joined = self._join(batch)
-            batch, rows = joined.batch, joined.rows
-            if joined.errors:
-                errors = Counter(dict.fromkeys(self._readers, joined.errors))
-        values = dict(zip(self._bounds, self._evaluate(batch), strict=True))
-        return Read(Scope(batch.num_rows, values), rows, errors)
+        if self._join is None:
+            return Read(self._scope(batch), None, Counter())
+        joined = self._join(batch)
+        errors = Counter[str]()
+        if joined.errors:
+            errors = Counter(dict.fromkeys(self._readers, joined.errors))
+        return Read(self._scope(joined.batch, self._ranks.at(joined.places)), joined.rows, errors)
+
+    def _scope(self, rows: pa.Table, ranked: Ranking | None = None) -> Scope:
+        values = dict(zip(self._bounds, self._evaluate(rows), strict=True))
+        return Scope(rows.num_rows, values, ranked)
 
 
 def joiner(relation: Relation, tables: Mapping[str, pa.Table], columns: frozenset[str]) -> Joiner:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.engine.relation_kernels import expand, gather_bits
-from muntin.engine.relation_keys import Codes
+from muntin.engine.relation_kernels import Codes, expand, gather_bits
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -83,6 +82,11 @@ class Lookup:
         rows, places = expand(codes, self._starts, self._counts, int(counts.sum()))
         return Found(rows, places, complete or not self.left)
 
+    @property
+    def table(self) -> pa.Table:
+        """The columns at all places, NULL where there is no match."""
+        return pa.table({name: stored.padded for name, stored in self._columns.items()})
+
     def take(self, name: str, places: Codes | Ints, complete: bool) -> pa.Array:
         """A column at some places; NULL where there is no match."""
         return self._columns[name].take(places, complete)
@@ -96,7 +100,8 @@ class _Stored:
         rows = np.where(none, 0, order) if len(column) else order[:0]
         # Places without a row hold the first one: they are read only where the join left NULLs.
         self._filled = _Values(column.take(pa.array(rows)))
-        self._padded = _Values(column.take(pa.array(order, mask=none)))
+        self.padded = column.take(pa.array(order, mask=none))
+        self._padded = _Values(self.padded)
 
     def take(self, places: Codes | Ints, complete: bool) -> pa.Array:
         return (self._filled if complete else self._padded).take(places)

@@ -9,26 +9,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.engine.relation_index import Index, ShortIndex
 from muntin.engine.relation_kernels import (
+    Bools,
+    Bytes,
+    Codes,
+    Ints,
     Offsets,
     check_long,
-    find,
-    find_dense,
     pair_codes,
-    place,
     text_keys,
 )
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 _ALL_VALID = np.empty(0, np.bool_)
 _WIDTHS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _DECIMAL = 16
-# Keys that lie this close together are found in a plain table.
-_SPARSE = 4
-_SMALL = 1024
 
 
 class Numbering:
@@ -107,7 +102,7 @@ class _Numbers:
         distinct = np.unique(np.concatenate([part[mask] for part, mask in pairs]))
         self.size = distinct.size
         self.numbers = [_numbered(distinct, part, mask) for part, mask in pairs]
-        self._index = _Index(distinct)
+        self._index = Index(distinct)
 
     def find(self, values: pa.Array) -> tuple[Codes, int]:
         return self._index.find(_fixed(values), _valid(values))
@@ -127,10 +122,13 @@ class _Texts:
         while np.unique(keys).size < self.size:
             self._seed += 1
             keys, _ = text_keys(*self._known, self._seed)
-        self._index = _Index(keys)
+        self._index = Index(keys)
+        self._short = None if self._long else ShortIndex(keys)
 
     def find(self, values: pa.Array) -> tuple[Codes, int]:
         ends, data, words = _bytes(values)
+        if self._short is not None:
+            return self._short.find(ends, data, _valid(values))
         keys, long = text_keys(ends, data, words, self._seed)
         codes, misses = self._index.find(keys, _valid(values))
         if long and self._long:
@@ -153,34 +151,10 @@ class _Pairs:
         distinct = np.unique(np.concatenate([part[part >= 0] for part in keys]))
         self.size = distinct.size
         self.numbers = [_numbered(distinct, part, part >= 0) for part in keys]
-        self._index = _Index(distinct)
+        self._index = Index(distinct)
 
     def find(self, left: Codes, right: Codes) -> tuple[Codes, int]:
         return self._index.find(pair_codes(left, right, *self._sizes), _ALL_VALID)
-
-
-class _Index:
-    """Where distinct keys are found: key ``i`` of these has the number ``i``."""
-
-    def __init__(self, keys: Ints) -> None:
-        self.size = keys.size
-        low, high = (int(keys.min()), int(keys.max())) if keys.size else (0, -1)
-        self._dense = high - low < max(_SPARSE * keys.size, _SMALL)
-        if self._dense:
-            self._low = low
-            self._numbers = np.full(high - low + 1, -1, np.int32)
-            self._numbers[keys - low] = np.arange(keys.size, dtype=np.int32)
-        else:
-            bits = (_SPARSE * keys.size - 1).bit_length()
-            self._shift = np.uint64(64 - bits)
-            self._slots = np.zeros(1 << bits, np.int64)
-            self._numbers = np.full(1 << bits, -1, np.int32)
-            place(keys, self._slots, self._numbers, self._shift)
-
-    def find(self, keys: Ints, valid: Bools) -> tuple[Codes, int]:
-        if self._dense:
-            return find_dense(keys, valid, self._low, self._numbers, self.size)
-        return find(keys, valid, self._slots, self._numbers, self._shift, self.size)
 
 
 def _numbered(distinct: Ints, keys: Ints, known: Bools) -> Ints:
@@ -216,7 +190,7 @@ def _canonical(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     return np.where(np.isnan(values), values.dtype.type(np.nan), values)
 
 
-def _bytes(values: pa.Array) -> tuple[Offsets, npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+def _bytes(values: pa.Array) -> tuple[Offsets, Bytes, npt.NDArray[np.uint64]]:
     """Where each value's bytes end, the bytes, and these 8 at a time."""
     begin, end = values.offset, values.offset + len(values)
     buffer = values.buffers()[-1]

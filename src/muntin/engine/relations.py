@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.engine.relation_columns import Lookup
-from muntin.engine.relation_keys import Codes, Numbering
+from muntin.engine.relation_kernels import Codes, gather
+from muntin.engine.relation_keys import Numbering
 from muntin.errors import DataError
 from muntin.expressions import Evaluator, subexpression
 from muntin.expressions.coercion import coerce
@@ -21,6 +22,10 @@ from muntin.expressions.tree import Column
 from muntin.plan.relations import Relation, TableJoin
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+# Taking this share of the rows out of their columns costs less than going on with all of them.
+_MOST = 0.6
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,13 @@ class Joined:
         batch: The joined rows, with the columns that were asked for.
         rows: For each of them the row of the input it comes from, in the order of the input;
             None where row i comes from row i, and the stream's columns are those of the input.
+        places: For each table, where the matches of these rows stand among its stored rows.
         errors: How many keys failed to evaluate; such a key matches nothing.
     """
 
     batch: pa.Table
     rows: Ints | None
+    places: tuple[Codes | Ints, ...]
     errors: int = 0
 
 
@@ -67,16 +74,31 @@ class Joiner:
             }
             lookup = Lookup(join.kind == "left", numbers, key.numbering.size, wanted)
             self._steps.append(_Step(key, lookup, frozenset(wanted)))
+        self._kept: list[Bools | None] = [None] * len(self._steps)
+
+    @property
+    def tables(self) -> list[pa.Table]:
+        """The stored rows of each table, NULL where a place stands for no match."""
+        return [step.lookup.table for step in self._steps]
+
+    def narrow(self, columns: Collection[str], kept: Sequence[Bools | None]) -> None:
+        """Produces some of the columns only, and for each table only matches with some places.
+
+        Other rows are dropped where they are so many that it pays: a few may stay.
+        """
+        self._columns = [name for name in self._columns if name in columns]
+        self._kept = list(kept)
 
     def __call__(self, batch: pa.Table) -> Joined:
         """The batch joined with every table in turn."""
         work = _Work(batch)
         for step in self._steps:
             work.join(step)
+        work.drop(self._steps, self._kept)
         arrays = {name: work.column(name) for name in self._columns}
         # A table without columns still has its number of rows.
         joined = pa.table(arrays) if arrays else work.height().select([])
-        return Joined(joined, work.rows, work.errors)
+        return Joined(joined, work.rows, work.places(self._steps), work.errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +139,20 @@ class _Work:
         codes, _ = self._codes[step.key]
         self._places[step] = codes if found.places is None else found.places, found.complete
 
+    def drop(self, steps: Sequence[_Step], kept: Sequence[Bools | None]) -> None:
+        """Drops the rows with matches that nobody asks about, if that is most of them."""
+        flags = None
+        for step, known in zip(steps, kept, strict=True):
+            if known is not None:
+                some = gather(known, self._places[step][0])
+                flags = some if flags is None else flags & some
+        if flags is not None and np.count_nonzero(flags) < _MOST * self.size:
+            self._select(np.flatnonzero(flags))
+
+    def places(self, steps: Sequence[_Step]) -> tuple[Codes | Ints, ...]:
+        """Where the matches of the rows stand, for each table."""
+        return tuple(self._places[step][0] for step in steps)
+
     def _find(self, key: _Key) -> tuple[Codes, int]:
         names = sorted({name for bound in key.evaluator.bounds for name in bound.columns})
         inputs = pa.table({name: self.column(name) for name in names}) if names else self.height()
@@ -128,12 +164,16 @@ class _Work:
         """Goes on with some of the rows, in this order."""
         self.size = rows.size
         self.rows = rows if self.rows is None else self.rows[rows]
+        # Tables that are joined on the same key mostly share one array.
+        taken: dict[int, Codes | Ints] = {}
         for key, (codes, misses) in self._codes.items():
-            left = codes[rows]
+            left = taken[id(codes)] = gather(codes, rows)
             count = np.count_nonzero(left == key.numbering.size) if misses else 0
             self._codes[key] = left, int(count)
         for step, (places, complete) in self._places.items():
-            self._places[step] = places[rows], complete
+            if id(places) not in taken:
+                taken[id(places)] = places[rows]
+            self._places[step] = taken[id(places)], complete
 
     def height(self) -> pa.Table:
         """A table of as many rows, whatever they hold."""

@@ -91,26 +91,32 @@ def _all_alike(selection: Selection, members: Sequence[int]) -> bool:
 
 
 def _runs(table: SliceTable, selection: Selection, members: Sequence[int], slots: Ints) -> Runs:
+    if selection.coded and isinstance(selection, Cells):
+        assert table.codes is not None
+        questions = table.codes.size * len(members)
+        if questions > _FEW:
+            found = _ranges(table.codes, selection.shape, members, slots)
+            if found is not None:
+                return found
+    cells, held = truth_of(table, selection, members)
+    return Runs(*list_runs(held, cells, slots, count_runs(held, cells, slots)))
+
+
+def truth_of(table: SliceTable, selection: Selection, members: Sequence[int]) -> tuple[Ints, Bools]:
+    """The number of each entry's cell, and whether each predicate holds in each cell."""
     if not selection.coded:
         assert isinstance(selection, Cells)
-        truth = selection.shape.truth(())
-        cells = np.zeros(slots.size, np.int64)
+        cells, truth = np.zeros(table.starts.size, np.int64), selection.shape.truth(())
     elif isinstance(selection, Cells):
         assert table.codes is not None
-        shape = selection.shape
-        questions = table.codes.size * len(members)
-        found = _ranges(table.codes, shape, members, slots) if questions > _FEW else None
-        if found is not None:
-            return found
         cells, distinct = compact(table.codes)
-        truth = shape.truth(shape.ranks_of(distinct))
+        truth = selection.shape.truth(selection.shape.ranks_of(distinct))
     else:
         assert table.codes is not None
         assert table.signatures is not None
         cells = table.codes
         truth = np.unpackbits(table.signatures, axis=1, bitorder="little").view(np.bool_)
-    held = np.ascontiguousarray(truth[:, list(members)].T)
-    return Runs(*list_runs(held, cells, slots, count_runs(held, cells, slots)))
+    return cells, np.ascontiguousarray(truth[:, list(members)].T)
 
 
 def _ranges(codes: Ints, shape: Shape, members: Sequence[int], slots: Ints) -> Runs | None:

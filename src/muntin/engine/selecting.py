@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ from muntin.predicates import Ranked, Shape
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Bitmaps = npt.NDArray[np.uint8]
+Ranks = npt.NDArray[np.int32]
+Ranking = Mapping[Ranked, Callable[[], Ranks]]
 
 
 @dataclass(frozen=True)
@@ -32,15 +35,24 @@ class Selected:
 
 
 class Scope:
-    """Values of one batch, and what is derived from them once for all partials."""
+    """Values of one batch, and what is derived from them once for all partials.
 
-    def __init__(self, rows: int, values: dict[Bound, Evaluated]) -> None:
+    ``ranked`` gives the ranks by dimensions that are known without values.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        values: dict[Bound, Evaluated],
+        ranked: Ranking | None = None,
+    ) -> None:
         self.rows = rows
         self.values = values
+        self._ranked = ranked or {}
         self._masks: dict[Bound, Bools] = {}
         self._codes: dict[Bound, tuple[Ints, pa.Array]] = {}
         self._groups: dict[tuple[Bound, ...], Groups] = {}
-        self._ranks: dict[Ranked, npt.NDArray[np.int32]] = {}
+        self._ranks: dict[Ranked, Ranks] = {}
 
     def mask(self, bound: Bound) -> Bools:
         """Where a predicate is true; NULL is not."""
@@ -61,12 +73,16 @@ class Scope:
             self._codes[bound] = encode(self.values[bound].values)
         return self._codes[bound]
 
-    def ranks(self, shape: Shape) -> list[npt.NDArray[np.int32]]:
+    def ranks(self, shape: Shape) -> list[Ranks]:
         """The rank of every row by each dimension of a shape."""
-        for dimension in shape.dimensions:
-            if dimension not in self._ranks:
-                self._ranks[dimension] = dimension.of(self.values[dimension.bound])
-        return [self._ranks[dimension] for dimension in shape.dimensions]
+        return [self._rank(dimension) for dimension in shape.dimensions]
+
+    def _rank(self, dimension: Ranked) -> Ranks:
+        if dimension not in self._ranks:
+            known = self._ranked.get(dimension)
+            found = dimension.of(self.values[dimension.bound]) if known is None else known()
+            self._ranks[dimension] = found
+        return self._ranks[dimension]
 
 
 class Selector:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.aggregates.column import PartColumn
-from muntin.aggregates.columns import empty
+from muntin.aggregates.columns import empty, fresh
 from muntin.aggregates.count_column import CountColumn
 from muntin.engine.encoding import compact
-from muntin.engine.entries import Cut, find_entries
+from muntin.engine.entries import Cut, Entries, find_entries
 from muntin.engine.entry_kernels import number_runs
 from muntin.engine.failures import count_errors
 from muntin.engine.memory import keep_pages
@@ -24,9 +24,10 @@ from muntin.engine.partials import PartialBatch, coarser
 from muntin.engine.reading import Reader
 from muntin.engine.selecting import Scope, Selector
 from muntin.expressions import Bound
+from muntin.expressions.evaluator import single
 from muntin.plan.nodes import Partials, SharedPlan, Slicing
 from muntin.plan.timeline import Timeline
-from muntin.windows.cut import slice_starts
+from muntin.windows.cut import slice_numbers, slice_starts
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -57,6 +58,10 @@ class StageA:
         ]
         self._classes = [np.array(s.classes, np.int64).reshape(-1, 2) for s in plan.slicings]
         self._selectors = [Selector(node.selection) for node in plan.partials]
+        # What was large enough for the last batch is for the next one, mostly.
+        self._blanks = [
+            [empty(each.part, 0) for each in node.accumulators] for node in plan.partials
+        ]
         # A stream goes on while it has no queries.
         cut_by = [slicing.timeline for slicing in plan.slicings] or [plan.timeline]
         self._timelines = list(dict.fromkeys(cut_by))
@@ -84,8 +89,11 @@ class StageA:
             joined = [cut.joined(read.rows) for cut in cuts]
             for place, node in enumerate(self.plan.partials):
                 if node.relation == number and node.finer is None:
-                    selector = self._selectors[place]
-                    partials[place] = _accumulate(node, selector, joined[node.slicing], read.scope)
+                    cut = joined[node.slicing]
+                    entries = find_entries(node, self._selectors[place], cut, read.scope)
+                    partial = _accumulate(node, entries, cut, read.scope, self._blanks[place])
+                    partials[place] = partial
+                    self._blanks[place] = [fresh(column, 0) for column in partial.columns]
             placed = [cut.slices >= 0 for cut in joined]
             errors.update(count_errors(self.plan, number, placed, read.scope))
             errors.update(read.errors)
@@ -107,9 +115,10 @@ class StageA:
 
         Queries over different time columns have different rows to leave out: they do so later.
         """
-        given = [pc.is_valid(batch[timeline.column]) for timeline in self._timelines]
-        if not given:
+        columns = [batch[timeline.column] for timeline in self._timelines]
+        if not any(column.null_count for column in columns):
             return batch, 0
+        given = [pc.is_valid(column) for column in columns]
         complete = reduce(pc.and_, given)
         bad_rows = batch.num_rows - (pc.sum(complete).as_py() or 0)
         if bad_rows and len(given) == 1:
@@ -129,7 +138,7 @@ class _Times:
 
 
 def _read_times(timeline: Timeline, batch: pa.Table) -> _Times:
-    ticks = timeline.to_ticks(batch[timeline.column].combine_chunks())
+    ticks = timeline.to_ticks(single(batch[timeline.column]))
     if not ticks.null_count:
         return _Times(ticks.to_numpy(), None)
     missing = ticks.is_null().to_numpy(zero_copy_only=False)
@@ -152,6 +161,9 @@ def _cut(slicing: Slicing, classes: Ints, times: _Times, first_position: int) ->
     if slicing.measure == "rows":
         steps = np.ones(places.size, np.int64) if times.missing is None else ~times.missing
         places = np.cumsum(steps, dtype=np.int64) - 1 + first_position
+    in_order = slice_numbers(places, classes) if times.missing is None else None
+    if in_order is not None:
+        return Cut(*in_order, times.ticks)
     starts = slice_starts(places, classes)
     if times.missing is None:
         slices, used = number_runs(starts)
@@ -166,12 +178,13 @@ def _cut(slicing: Slicing, classes: Ints, times: _Times, first_position: int) ->
     return Cut(slices, used + low, times.ticks)
 
 
-def _accumulate(node: Partials, selector: Selector, cut: Cut, scope: Scope) -> PartialBatch:
-    entries = find_entries(node, selector, cut, scope)
+def _accumulate(
+    node: Partials, entries: Entries, cut: Cut, scope: Scope, blanks: Sequence[PartColumn]
+) -> PartialBatch:
     filtered: dict[Bound | None, Ints] = {None: entries.ids}
     counted: dict[Bound | None, PartColumn] = {}
     columns: list[PartColumn] = []
-    for accumulator in node.accumulators:
+    for accumulator, blank in zip(node.accumulators, blanks, strict=True):
         condition = accumulator.filter
         if condition is not None and condition not in filtered:
             filtered[condition] = np.where(scope.mask(condition), entries.ids, -1)
@@ -181,12 +194,12 @@ def _accumulate(node: Partials, selector: Selector, cut: Cut, scope: Scope) -> P
         if every_row and condition in counted:
             columns.append(counted[condition])
             continue
-        column = empty(accumulator.part, entries.slices.size)
-        column.update(filtered[condition], args, cut.ticks)
+        column = fresh(blank, entries.slices.size)
+        column.update(filtered[condition], args, cut.ticks if accumulator.part.timed else None)
         columns.append(column)
         if every_row:
             counted[condition] = column
-    keys = scope.groups(node.grouping).keys
+    keys = scope.groups(node.grouping).keys if node.grouping else ()
     taken = tuple(key.take(pa.array(entries.groups)) for key in keys)
     starts = cut.starts[entries.slices]
     return PartialBatch(starts, taken, entries.codes, tuple(columns), entries.signatures)

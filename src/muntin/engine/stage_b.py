@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from muntin.engine.families import Family, Source
 from muntin.engine.partials import SliceTable
+from muntin.engine.placing import Placement, Placer
 from muntin.engine.rollup import RolledUp
 from muntin.engine.window_kernels import (
     bound_windows,
@@ -49,15 +50,18 @@ class WindowTable:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a family answers: window numbers, and columns of groups and lowered aggregates.
+    """What a family answers: columns of groups and lowered aggregates, and their windows.
 
-    Rows of query q lie between ``offsets[q]`` and ``offsets[q + 1]``, by window, then group.
-    ``failed`` says for each row how many of its aggregates failed; None if none did.
+    Rows are in order of query, window and group. The rows of one window, or some of them, are a
+    run: run r is of the window numbered ``windows[r]`` and has the rows from ``rows[r]`` to
+    ``rows[r + 1] - 1``, at least one. Query q has the runs from ``runs[q]`` on. ``failed`` says
+    for each row how many of its aggregates failed; None if none did.
     """
 
     windows: Ints
+    runs: Ints
+    rows: Ints
     lowered: pa.RecordBatch
-    offsets: Ints
     failed: Ints | None
 
 
@@ -74,9 +78,36 @@ class StageB:
         self.steps = 0
         self.table = table
         self._rolled: dict[tuple[int, ...], RolledUp] = {}
+        self._placer: Placer | None = None
+        if isinstance(node.selection, Cells) and table.keys and table.starts.size:
+            self._placer = Placer(table, node.selection)
 
     def answer(self, family: Family) -> Answer:
         """The windows that are due of all queries in a family."""
+        placement = None if self._placer is None else self._placer.place(family)
+        if placement is None:
+            return self._walked(family)
+        return self._placed(family, placement)
+
+    def _placed(self, family: Family, placement: Placement) -> Answer:
+        assert self._placer is not None
+        runs = placement.asking.offsets
+        sizes = np.diff(placement.rows[runs])
+        most = int(np.argmax(sizes))
+        _check_size(family.finals[most], int(sizes[most]), MAX_RESULT_ROWS)
+        self.steps += placement.steps + 2 * placement.size
+        lowered = [self._placer.lower(lowering, placement) for lowering in family.lowerings]
+        failed = [each.errors for each in lowered if each.errors is not None]
+        flags = [each.to_numpy(zero_copy_only=False).astype(np.int64) for each in failed]
+        columns = [*placement.take(self.table.keys), *(each.values for each in lowered)]
+        batch = pa.RecordBatch.from_arrays(columns, schema=family.schema)
+        held = np.flatnonzero(np.diff(placement.rows))
+        rows = np.append(placement.rows[held], placement.size)
+        numbers = placement.asking.numbers[held]
+        found = np.searchsorted(held, runs)
+        return Answer(numbers, found, rows, batch, sum(flags) if flags else None)
+
+    def _walked(self, family: Family) -> Answer:
         members = family.members()
         places = {member: place for place, member in enumerate(members)}
         source = Source(family, self._roll_up(members), places)
@@ -90,7 +121,8 @@ class StageB:
             windows = replace(windows, windows=windows.windows[order], groups=windows.groups[order])
         keys = [key.take(pa.array(windows.groups)) for key in source.keys]
         batch = pa.RecordBatch.from_arrays([*keys, *values], schema=family.schema)
-        return Answer(windows.windows, batch, windows.offsets, failed)
+        every = np.arange(windows.windows.size + 1)
+        return Answer(windows.windows, windows.offsets, every, batch, failed)
 
     def _roll_up(self, members: tuple[int, ...]) -> RolledUp:
         """Partials of some predicates, made once for all families that read them."""

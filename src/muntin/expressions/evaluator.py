@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,9 @@ class Evaluated:
     errors: pa.Array | None = None
 
 
+Run = Callable[[pa.Table], list[Evaluated]]
+
+
 class Evaluator:
     """Evaluates a fixed list of expressions, compiled once, on any number of batches.
 
@@ -50,11 +53,10 @@ class Evaluator:
             if isinstance(bound.root, Column):
                 self._columns[index] = bound.root.name
             elif not bound.columns:
-                self._constants[index] = self._program([bound]).run(pa.table({"": [None]}))[0]
+                self._constants[index] = _program([bound]).run(pa.table({"": [None]}))[0]
             else:
                 computed.append(index)
-        self._computed = computed
-        self._run = self._program([self.bounds[index] for index in computed])
+        self._computed = _computations([(index, self.bounds[index]) for index in computed])
 
     def __reduce__(self) -> tuple[type[Evaluator], tuple[tuple[Bound, ...]]]:
         return Evaluator, (self.bounds,)
@@ -63,7 +65,9 @@ class Evaluator:
         """The values of every expression, in their order."""
         if isinstance(batch, pa.RecordBatch):
             batch = pa.Table.from_batches([batch])
-        computed = dict(zip(self._computed, self._run.run(batch), strict=True))
+        computed: dict[int, Evaluated] = {}
+        for indices, run in self._computed:
+            computed.update(zip(indices, run(batch), strict=True))
         return [self._one(index, batch, computed) for index in range(len(self.bounds))]
 
     def _one(self, index: int, batch: pa.Table, computed: dict[int, Evaluated]) -> Evaluated:
@@ -78,11 +82,42 @@ class Evaluator:
             return Evaluated(values)
         return Evaluated(values, repeated(constant.errors, batch.num_rows))
 
-    @staticmethod
-    def _program(bounds: Sequence[Bound]) -> Program:
-        from muntin.expressions.program import Program  # noqa: PLC0415  (loads polars)
 
-        return Program(bounds)
+def _computations(numbered: Sequence[tuple[int, Bound]]) -> list[tuple[list[int], Run]]:
+    """How numbered expressions are computed: plain arithmetic apart from all else."""
+    from muntin.expressions.direct import Direct, is_direct  # noqa: PLC0415  (needs `Evaluated`)
+
+    plain = [(index, bound) for index, bound in numbered if is_direct(bound)]
+    other = [(index, bound) for index, bound in numbered if not is_direct(bound)]
+    found: list[tuple[list[int], Run]] = []
+    if plain:
+        bounds = [bound for _, bound in plain]
+        found.append(([index for index, _ in plain], _or_else(Direct(bounds).run, bounds)))
+    if other:
+        run = _program([bound for _, bound in other]).run
+        found.append(([index for index, _ in other], run))
+    return found
+
+
+def _or_else(direct: Callable[[pa.Table], list[Evaluated] | None], bounds: Sequence[Bound]) -> Run:
+    """The direct way, and the general one for batches that it refuses."""
+    general: list[Program] = []
+
+    def run(batch: pa.Table) -> list[Evaluated]:
+        found = direct(batch)
+        if found is not None:
+            return found
+        if not general:
+            general.append(_program(bounds))
+        return general[0].run(batch)
+
+    return run
+
+
+def _program(bounds: Sequence[Bound]) -> Program:
+    from muntin.expressions.program import Program  # noqa: PLC0415  (loads polars)
+
+    return Program(bounds)
 
 
 def single(column: pa.ChunkedArray) -> pa.Array:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from muntin.aggregates.arrow_views import decimal_words, double_bits, integers
 from muntin.expressions import types as t
 from muntin.predicates import kernels
-from muntin.predicates.order import Code, double_of
+from muntin.predicates.order import NAN, Code, double_of
 
 Ranks = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -25,6 +25,7 @@ BUCKETS_PER_CUT = 16
 MIN_BITS, MAX_BITS = 12, 16
 MAX_LOOK_UP = 1 << 14
 ORIGINS = (1.0, 0.0)
+FEW_CUTS = 6  # so many are counted one by one faster than they are searched
 
 
 class Ranker(ABC):
@@ -49,6 +50,30 @@ class LookUp(Ranker):
     def _rank(self, values: pa.Array) -> Ranks:
         ranks = np.empty(len(values), np.int32)
         kernels.look_up(integers(values), self._table, self._low, ranks)
+        return ranks
+
+
+class FewIntegers(Ranker):
+    """Integers, among few cuts."""
+
+    def __init__(self, cuts: Sequence[int]) -> None:
+        self._cuts = np.array(cuts, np.int64)
+
+    def _rank(self, values: pa.Array) -> Ranks:
+        ranks = np.empty(len(values), np.int32)
+        kernels.count_cuts(integers(values), self._cuts, ranks)
+        return ranks
+
+
+class FewDoubles(Ranker):
+    """FLOAT and DOUBLE, among few cuts, none of them at NaN."""
+
+    def __init__(self, cuts: Sequence[int]) -> None:
+        self._cuts = np.array([double_of(cut) for cut in cuts])
+
+    def _rank(self, values: pa.Array) -> Ranks:
+        ranks = np.empty(len(values), np.int32)
+        kernels.count_cuts(double_bits(values).view(np.float64), self._cuts, ranks)
         return ranks
 
 
@@ -169,7 +194,8 @@ class Strings(Ranker):
         ends = ends[values.offset : values.offset + len(values) + 1]
         content = np.frombuffer(data or b"", np.uint8)
         # The last strings may end where the buffer does: the kernel reads a longer copy.
-        safe = int(np.searchsorted(ends[:-1], content.size - 8, "right"))
+        readable = min(content.size - 8, int(np.iinfo(ends.dtype).max))
+        safe = int(np.searchsorted(ends[:-1], ends.dtype.type(readable), "right"))
         rest = np.concatenate([content[ends[safe] : ends[-1]], np.zeros(8, np.uint8)])
         self._search(ends[: safe + 1], content, ranks[:safe])
         self._search(ends[safe:] - ends[safe], rest, ranks[safe:])
@@ -222,9 +248,10 @@ def ranker(kind: pa.DataType, cuts: Sequence[Code]) -> Ranker:
     if kind in (t.STRING, t.BINARY):
         return Strings([cut for cut in cuts if isinstance(cut, bytes)])
     numbers = [cut for cut in cuts if isinstance(cut, int)]
+    few = len(numbers) <= FEW_CUTS
     if t.is_float(kind):
-        return DoubleBuckets(numbers)
+        return FewDoubles(numbers) if few and numbers[-1] != NAN else DoubleBuckets(numbers)
     if not t.is_decimal(kind):
         small = numbers[-1] - numbers[0] < MAX_LOOK_UP
-        return LookUp(numbers) if small else Buckets(numbers)
+        return LookUp(numbers) if small else FewIntegers(numbers) if few else Buckets(numbers)
     return ShortDecimals(numbers) if kind.precision <= SHORT_DIGITS else LongDecimals(numbers)

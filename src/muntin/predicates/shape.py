@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod
@@ -200,6 +200,28 @@ class Shape:
         bitmaps = self.signatures(self.ranks_of(np.arange(self.size)), self.size)
         wanted: Bools = np.any(bitmaps != 0, axis=1)
         return wanted if not wanted.all() else np.zeros(0, np.bool_)
+
+    def reach(self, dimensions: Collection[Ranked]) -> Bools | None:
+        """Which ranks of some dimensions lead to a cell where a predicate holds or fails.
+
+        The array has an axis for each of these dimensions that the shape has, in its order. None
+        where all ranks do, or there are too many cells to list.
+        """
+        if self._asked is None or not self._asked.size:
+            return None
+        cells = self._asked.reshape([dimension.size for dimension in self.dimensions])
+        others = [axis for axis, each in enumerate(self.dimensions) if each not in dimensions]
+        reached: Bools = np.asarray(cells.any(axis=tuple(others)))
+        return None if reached.all() else reached
+
+    @cached_property
+    def _asked(self) -> Bools | None:
+        """The cells that are `wanted`, and those where a predicate fails."""
+        if self.wanted is None or not self.wanted.size or not self.can_fail:
+            return self.wanted
+        failing = self._failing(self.ranks_of(np.arange(self.size)), self.size)
+        asked: Bools = self.wanted | np.any(failing != 0, axis=1)
+        return asked
 
     @cached_property
     def boxes(self) -> tuple[Box | None, ...]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from muntin.errors import DataError, WindowError
 from muntin.windows.edges import MAX_EDGES, TIME_LIMIT, EdgeClass, edges_between
-from muntin.windows.kernels import search_slices, walk_slices
+from muntin.windows.kernels import number_slices, search_slices, walk_slices
 
 
 def slice_starts(
@@ -40,6 +40,26 @@ def slice_starts(
     walk_slices(times[order], table, in_order)
     starts[order] = in_order
     return starts
+
+
+def slice_numbers(
+    times: npt.NDArray[np.int64], classes: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """For times in order the number of each one's slice, and where these slices start.
+
+    None where times descend or lie out of range: see `slice_starts`.
+
+    >>> classes = np.array([(15, 0), (15, 12)])
+    >>> numbers, starts = slice_numbers(np.array([-1, 0, 11, 12, 31]), classes)
+    >>> numbers.tolist(), starts.tolist()
+    ([0, 1, 1, 2, 3], [-3, 0, 12, 30])
+    """
+    if not len(times) or times[0] <= -TIME_LIMIT or times[-1] >= TIME_LIMIT:
+        return None
+    _check_classes(classes)
+    numbers = np.empty_like(times)
+    starts = number_slices(times, classes, numbers, TIME_LIMIT)
+    return (numbers, starts) if starts.size else None
 
 
 def _edges_around(

@@ -39,6 +39,36 @@ def walk_slices(times: Int64s, classes: Int64s, starts: Int64s) -> bool:
 
 
 @compiled
+def number_slices(times: Int64s, classes: Int64s, numbers: Int64s, limit: int) -> Int64s:
+    """Writes the number of each time's slice, and returns where the slices start, in order.
+
+    Returns nothing where times descend or reach the limit. See `walk_slices`.
+    """
+    nothing = np.empty(0, np.int64)
+    nexts = np.empty(classes.shape[0], np.int64)
+    periods = classes[:, 0].copy()
+    starts = np.empty(times.shape[0], np.int64)
+    start = _seek(times[0], classes, nexts)
+    for i in range(nexts.shape[0] // 2 - 1, -1, -1):
+        _sift_down(nexts, periods, i)
+    count, row, previous = 0, 0, times[0]
+    while row < times.shape[0]:
+        starts[count] = start
+        end = nexts[0]
+        # The loop over the rows of one slice is short enough to stay in registers.
+        while row < times.shape[0] and previous <= times[row] < end:
+            previous = times[row]
+            numbers[row] = count
+            row += 1
+        if row < times.shape[0]:
+            if not previous <= times[row] < limit:
+                return nothing
+            start = _cross(times[row], start, nexts, periods)
+            count += 1
+    return starts[: count + 1].copy()
+
+
+@compiled
 def search_slices(times: Int64s, edges: Int64s, starts: Int64s) -> None:
     """Writes the largest of the sorted edges at each time or before; none lies before the first.
 
