@@ -40,7 +40,7 @@ demo: setup ## Run a handful of shared window queries and show their plan and re
 bench: setup ## Run one benchmark: make bench NAME=local
 	$(BIN)/muntin bench $(NAME) $(ARGS)
 
-chaos: setup ## Kill a stream's driver at random moments, 50 seeds
+chaos: setup ## Kill a stream's driver and workers at random moments, 50 seeds
 	$(BIN)/python tests/spark/chaos.py 50
 
 clean: ## Remove what the other targets made

@@ -6,7 +6,8 @@ Only modules of kernels import this; importing it brings numba.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -17,6 +18,10 @@ from numba.core import caching
 _IndexDataCacheFile: Any = caching.IndexDataCacheFile
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 _HERE = Path(__file__).parent
+_PREFIX = 16  # digits of a file's name that tell the sources
+# A folder of kernels that came with the code, as to workers of a cluster: read, never written.
+VARIABLE = "MUNTIN_KERNELS"
+_GIVEN = Path(os.environ[VARIABLE]).absolute() if os.environ.get(VARIABLE) else None
 
 
 def compiled(function: _Kernel) -> _Kernel:
@@ -41,7 +46,8 @@ class _Files(_IndexDataCacheFile):  # type: ignore[misc]
     numba numbers them, and an index says which signature has which number. Two processes that
     save at once may take the same number: then a signature finds the code of another one, which
     overwrites memory. The index knows the kernel's own file, but not those of kernels it calls.
-    Named by signature and sources, a file holds the right code or is not there.
+    Named by signature and sources, a file holds the right code or is not there, whatever folder
+    or machine it was brought to.
     """
 
     def __init__(self, files: Any, sources: str) -> None:
@@ -54,15 +60,28 @@ class _Files(_IndexDataCacheFile):  # type: ignore[misc]
 
     def load(self, key: Any) -> Any:
         """The code of a signature; None if it is not there."""
-        try:
-            return self._load_data(self._name_of(key))
-        except OSError:
-            return None
+        name = self._name_of(key)
+        for path in (name, *([str(_GIVEN / name)] if _GIVEN else [])):
+            try:
+                return self._load_data(path)
+            except OSError:
+                continue
+        return None
 
     def _name_of(self, key: Any) -> str:
-        held = repr((self._version, self._source_stamp, self._sources, key))
-        digest = hashlib.sha256(held.encode()).hexdigest()[:24]
-        return str(self._index_name).removesuffix(".nbi") + f".{digest}.nbc"
+        digest = hashlib.sha256(repr((self._version, key)).encode()).hexdigest()[:24]
+        kernel = str(self._index_name).removesuffix(".nbi")
+        return f"{kernel}.{self._sources[:_PREFIX]}{digest}.nbc"
+
+
+def kernel_files() -> Iterator[Path]:
+    """The files of kernels that are compiled and fit the sources; their names are unique."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    for folder in sorted({path.parent for path in _HERE.rglob("*.py")}):
+        mark = _digest(folder)[:_PREFIX]
+        for place in (folder / "__pycache__", Path(chosen) if chosen else None, _GIVEN):
+            if place is not None and place.is_dir():
+                yield from place.rglob(f"*.{mark}*.nbc")
 
 
 @cache

@@ -1,11 +1,12 @@
-"""A driver that is killed: it runs a stream, and kills itself where it is told to.
+"""A driver that is killed: it runs a stream, and it or a worker of its dies where it is told to.
 
-Usage: chaos_driver.py FOLDER POINT COUNT, where the folder holds ``in``; POINT is one of `POINTS`,
-"later" for COUNT milliseconds after the first batch, or "never".
+Usage: chaos_driver.py FOLDER KILL, where the folder holds ``in`` and the kill is one of
+`chaos.Kill` as JSON. A run that fails ends it with the status `FAILED`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -16,11 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from muntin import sinks
-from muntin.spark import session, stop
+from muntin.spark import session
 from muntin.spark.streaming import batches, checkpoint, records
 from muntin.spark.streaming.handle import Run
+from muntin.spark.streaming.problems import RunError
 from muntin.spark.streaming.run import run
-from spark.folder_stream import FolderStream
+from spark.chaos_blows import Blow, StruckSink, while_reading
+from spark.cluster_processes import die_with_parent
+from spark.folder_stream import SCHEMA, FolderStream
 
 QUERIES = """
 CREATE QUERY turnover AS SELECT sum(price * vol) AS value, stddev(price) AS spread
@@ -30,7 +34,9 @@ CREATE QUERY vwap AS SELECT symbol, sum(price * vol) / sum(vol) AS vwap, count(*
 """
 EXTRA = """CREATE QUERY extra_{0} AS SELECT symbol, sum(price) AS total, max(vol) AS largest
   FROM trades [RANGE '{1} minutes' SLIDE '2 minutes'] WHERE vol > {0}00 GROUP BY symbol"""
+EXTRAS = 2
 LATENESS = 20_000_000
+FAILED = 3
 # Where a driver may die: the class and method, and whether before or after it.
 POINTS: dict[str, tuple[Any, str, bool]] = {
     "before the record": (records.RecordLog, "write_record", True),
@@ -43,6 +49,8 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     "before a change": (checkpoint.Checkpoint, "write_changes", True),
     "after a change": (checkpoint.Checkpoint, "write_changes", False),
 }
+# Where in a task a process may die, the driver's or the worker's own.
+BLOWS = ("while reading", "while writing")
 
 
 def die() -> None:
@@ -67,45 +75,83 @@ def arm(point: str, count: int) -> None:
     setattr(owner, name, deadly)
 
 
+def arm_clock(started: Run, milliseconds: int) -> None:
+    """Die so long after the first batch of this start."""
+    first = started.progress().batches
+
+    def later() -> None:
+        while started.progress().batches == first:
+            time.sleep(0.005)
+        time.sleep(milliseconds / 1000)
+        die()
+
+    threading.Thread(target=later, daemon=True).start()
+
+
 def change(started: Run) -> None:
     """Let queries join and leave as batches go by, those that have not done so before."""
     while not started.await_termination(0.01):
         done = started.progress().batches
         names = {query.name for query in started.queries()}
-        for number in range(1, 4):
-            if done >= 2 * number and f"extra_{number}" not in names and done < 2 * number + 3:
+        for number in range(1, EXTRAS + 1):
+            if 2 * number - 1 <= done < 2 * number + 1 and f"extra_{number}" not in names:
                 started.add(EXTRA.format(number, 3 + number))
-        if done >= 7 and "extra_1" in names:
+        if done >= 4 and "extra_1" in names:
             started.remove("extra_1")
 
 
-def main(folder: Path, point: str, count: int) -> None:
-    spark = session("chaos", master="local[2]", config={"spark.driver.memory": "768m"})
+def main(folder: Path, kill: dict[str, Any]) -> None:
+    point, count = kill["point"], kill["count"]
+    if point in POINTS:
+        arm(point, count)
+    spark = session(
+        "chaos",
+        master=f"local[2, {kill['attempts']}]",
+        config={
+            "spark.driver.memory": "640m",
+            # Quick to start rather than fast later on.
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        },
+    )
+    frame = FolderStream(folder / "in").frame(spark)
+    sink = sinks.parquet(folder / "out", compact_every=3)
+    if point in BLOWS:
+        # Each start has a blow of its own.
+        marker = str(folder / f"blow-{os.getpid()}")
+        victim = "worker" if kill["worker"] else os.getpid()
+        blow = Blow(committed(folder) + count - 1, marker, victim)
+        if point == "while reading":
+            frame = frame.mapInArrow(while_reading(blow), SCHEMA)
+        else:
+            sink = StruckSink(folder / "out", blow, compact_every=3)
     started = run(
-        FolderStream(folder / "in").frame(spark),
+        frame,
         QUERIES,
         lateness=f"{LATENESS} microseconds",
-        sink=sinks.parquet(folder / "out", compact_every=3),
+        sink=sink,
         checkpoint=folder / "ck",
         trigger="available_now",
         partitions=2,
         buckets=4,
     )
     if point == "later":
-        first = started.progress().batches
-
-        def later() -> None:
-            while started.progress().batches == first:
-                time.sleep(0.005)
-            time.sleep(count / 1000)
-            die()
-
-        threading.Thread(target=later, daemon=True).start()
+        arm_clock(started, count)
     change(started)
-    stop(spark)
+
+
+def committed(folder: Path) -> int:
+    """How many batches Spark has committed."""
+    commits = folder / "ck" / "spark" / "commits"
+    return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
 
 
 if __name__ == "__main__":
-    if sys.argv[2] in POINTS:
-        arm(sys.argv[2], int(sys.argv[3]))
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    die_with_parent()
+    status = 0
+    try:
+        main(Path(sys.argv[1]), json.loads(sys.argv[2]))
+    except RunError as error:
+        print(error, flush=True)
+        status = FAILED
+    # The caller ends the JVM, which would take its time.
+    os._exit(status)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from muntin.spark.java import find_java
+from spark.cluster_processes import end, of_environment
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,6 +19,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spark_processes() -> Iterator[str]:
+    """A mark in the environment of every process that tests start; none outlives the tests."""
+    name, value = "MUNTIN_TESTS", uuid4().hex
+    os.environ[name] = value
+    yield f"{name}={value}"
+    end(of_environment(f"{name}={value}"))
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +46,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
             "spark.local.dir": str(folder / "local"),
             "spark.driver.memory": "1g",
+            # Tests are over before much of what a better compiler makes pays off.
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
         },
     )
     yield started

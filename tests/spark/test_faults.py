@@ -1,18 +1,80 @@
-"""A driver that dies at any moment leaves nothing half done: a restart goes on as if it had not."""
+"""Whatever dies at whatever moment, nothing is half done: a restart goes on as if nothing had."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from muntin import sinks
+from muntin.errors import MuntinError
 from muntin.spark.java import find_java
-from spark.chaos import torment
+from muntin.spark.streaming.run import run
+from muntin.testing import assert_same_rows, trades
+from spark.chaos import Kill, random_kills, torment
+from spark.chaos_blows import Blow, StruckSink, carried_by_value
+from spark.chaos_driver import QUERIES
+from spark.cluster_processes import of_environment
+from spark.folder_stream import FolderStream, expected, parts
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [58])
-def test_killed_drivers_leave_no_trace(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "kills"),
+    [
+        # In the middle of a map task, and between the record of a batch and its commit.
+        (58, [Kill("while reading", 2), Kill("after the record", 2)]),
+        # When a sink has written some files of a task and not the others.
+        (59, [Kill("while writing", 2)]),
+    ],
+)
+def test_killed_drivers_leave_no_trace(tmp_path: Path, seed: int, kills: list[Kill]) -> None:
     if find_java() is None:
         pytest.skip("no Java runtime")
-    torment(tmp_path, seed, kills=2)
+    story = torment(tmp_path, seed, kills)
+    assert [line.rpartition(": ")[2] for line in story] == ["-9"] * len(kills) + ["0"]
+
+
+def test_a_killed_worker_fails_the_run_and_a_restart_goes_on(spark: Any, tmp_path: Path) -> None:
+    """A local session tries a task once; on a cluster Spark would try it again."""
+    stream = FolderStream(tmp_path / "in")
+    batches = parts(trades(2000, seed=60, seconds=3000), 3)
+    for batch in batches:
+        stream.put(batch)
+    sink = StruckSink(tmp_path / "out", Blow(1, str(tmp_path / "struck")))
+    options = {"checkpoint": tmp_path / "ck", "trigger": "available_now", "partitions": 2}
+    with carried_by_value():
+        started = run(stream.frame(spark), QUERIES, sink=sink, **options)
+        with pytest.raises(MuntinError, match="Python worker exited unexpectedly") as caught:
+            started.await_termination(120)
+    assert "start again with the same checkpoint" in str(caught.value.hint)
+    assert (tmp_path / "struck").exists()
+    again = run(stream.frame(spark), QUERIES, sink=sinks.parquet(tmp_path / "out"), **options)
+    assert again.await_termination(120)
+    output = sinks.read(tmp_path / "out")
+    for name, table in expected(batches, [QUERIES] * 3).items():
+        assert_same_rows(output[name], table)
+
+
+def test_kills_are_drawn_by_seed() -> None:
+    drawn = [kill for seed in range(50) for kill in random_kills(seed, 4)]
+    assert drawn == [kill for seed in range(50) for kill in random_kills(seed, 4)]
+    assert {kill.worker for kill in drawn} == {True, False}
+    assert len({kill.point for kill in drawn}) == 12
+
+
+def test_processes_of_tests_are_found_again(spark: Any, spark_processes: str) -> None:
+    """What is left at the end is ended by this mark: the JVM has it, and its Python workers."""
+
+    def look(batches: Any) -> Any:
+        import os
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"number": [os.getpid()]})
+
+    (row,) = spark.range(1).coalesce(1).mapInArrow(look, "number bigint").collect()
+    marked = of_environment(spark_processes)
+    assert row.number in marked
+    assert spark.sparkContext._gateway.proc.pid in marked

@@ -5,6 +5,7 @@ from muntin.spark.existing import check_session, require_session
 from muntin.spark.findings import Finding, Findings
 from muntin.spark.problems import SparkError, SparkWarning
 from muntin.spark.session import session, stop
+from muntin.spark.shipping import ship
 
 __all__ = [
     "Finding",
@@ -15,5 +16,6 @@ __all__ = [
     "doctor",
     "require_session",
     "session",
+    "ship",
     "stop",
 ]

@@ -25,6 +25,7 @@ from muntin.spark.settings import (
     local_cores,
     spark_home,
 )
+from muntin.spark.shipping import ship as ship_to_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +38,7 @@ def session(
     *,
     master: str | None = None,
     config: Mapping[str, Any] | None = None,
+    ship: bool = True,
 ) -> SparkSession:
     """A session to run Muntin on: the active one, or another that is started.
 
@@ -49,6 +51,8 @@ def session(
         app_name: What Spark calls the application.
         master: Where to run; ``local[*]`` unless Spark's own configuration says otherwise.
         config: More settings of Spark, before all defaults.
+        ship: Whether workers of a cluster get this Muntin, before any that is installed there.
+            What is compiled they get in any case.
 
     Raises:
         SparkError: With what is missing, and how to get it.
@@ -64,7 +68,9 @@ def session(
     if active is not None:
         _warn_unused(active, master, given)
         return require_session(active)
-    return _start(app_name, master, given)
+    started = _start(app_name, master, given)
+    ship_to_workers(started, code=ship)
+    return started
 
 
 def stop(session: SparkSession, *, timeout: float = 120) -> None:

@@ -16,6 +16,7 @@ TIME_ZONE = "spark.sql.session.timeZone"
 ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 ANSI = "spark.sql.ansi.enabled"
 JVM_OPTIONS = "spark.driver.defaultJavaOptions"
+_LOOPBACK = ("spark://127.0.0.1:", "spark://localhost:")
 _LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
 
 _ALWAYS = {
@@ -59,6 +60,7 @@ def default_settings(master: str | None) -> dict[str, str]:
     cores = local_cores(master)
     if cores is not None:
         settings["spark.sql.shuffle.partitions"] = str(cores)
+    if cores is not None or (master or "").startswith(_LOOPBACK):
         # A laptop changes networks; a session on one machine needs none.
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
     environment = dict(ONE_THREAD)
