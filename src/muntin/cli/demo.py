@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
+import typer
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.table import Table
 
 import muntin
-from muntin.testing import trades
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 QUERIES = """\
 CREATE QUERY turnover AS          -- total value, as in Flink
@@ -39,8 +41,24 @@ CREATE QUERY swings AS            -- windows of rows instead of time
 _SHOWN = 5
 
 
+def demo(
+    rows: Annotated[int, typer.Option(min=1, help="How many trades to make up.")] = 200_000,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same trades.")] = 7,
+) -> None:
+    """Answer a handful of queries over made-up trades, and show their plan and results.
+
+    Example: muntin demo --rows 1000000
+    """
+    show_demo(Console(), rows, seed)
+
+
 def show_demo(console: Console, rows: int, seed: int) -> None:
     """Make up trades, answer the queries in one call, and print everything."""
+    # The command line starts without these.
+    from rich.syntax import Syntax  # noqa: PLC0415
+
+    from muntin.testing import trades  # noqa: PLC0415
+
     data = trades(rows, seed=seed)
     console.print(f"[bold]{rows:,} trades of one hour, five queries, one pass[/bold]\n")
     console.print(Syntax(QUERIES, "sql", theme="ansi_dark", background_color="default"))
@@ -58,6 +76,8 @@ def show_demo(console: Console, rows: int, seed: int) -> None:
 
 
 def _table(name: str, result: pa.Table) -> Table:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
     shown = Table(title=f"{name}: {result.num_rows:,} rows", title_justify="left")
     for field in result.schema:
         numeric = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)

@@ -1,31 +1,38 @@
-"""The command ``muntin``."""
+"""The command ``muntin``: one function a command, each in a file of its own."""
 
 from __future__ import annotations
 
-import json
+import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from muntin import __version__, bench
-from muntin.cli.demo import show_demo
+from muntin import __version__
+from muntin.cli.bench import bench
+from muntin.cli.check import check
+from muntin.cli.demo import demo
+from muntin.cli.doctor import doctor
+from muntin.cli.explain import explain
 from muntin.errors import MuntinError
-from muntin.spark import doctor
+
+# Commands import what they need when they are called, so that all of them start fast.
+COMMANDS = (demo, check, explain, bench, doctor)
 
 app = typer.Typer(
     help="Hundreds of sliding-window queries over one stream, in one shared pass.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-_console = Console()
+for command in COMMANDS:
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        _console.print(f"muntin {__version__}", highlight=False)
+        Console().print(f"muntin {__version__}", highlight=False)
         raise typer.Exit
 
 
@@ -35,67 +42,39 @@ def _main(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the stack trace of an error.")
+    ] = False,
 ) -> None:
     """Hundreds of sliding-window queries over one stream, in one shared pass."""
 
 
-@app.command()
-def demo(
-    rows: Annotated[int, typer.Option(min=1, help="How many trades to make up.")] = 200_000,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same trades.")] = 7,
-) -> None:
-    """Answer a handful of queries over made-up trades, and show their plan and results.
-
-    Example: muntin demo --rows 1000000
-    """
-    show_demo(_console, rows, seed)
-
-
-@app.command(name="bench")
-def bench_command(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(bench.NAMES)}.")],
-    format_: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
-    output: Annotated[Path, typer.Option(help="The folder that JSON and plots go to.")] = Path(
-        "bench-results"
-    ),
-) -> None:
-    """Run a benchmark, print what it measured, as ratios, and save it with its plots.
-
-    Example: muntin bench local --format json
-    """
-    report = bench.run(name)
-    if format_ == "json":
-        sys.stdout.write(report.to_json() + "\n")
-    else:
-        report.show(_console)
-    for path in report.save(output):
-        Console(stderr=True).print(f"wrote {path}", highlight=False)
-
-
-@app.command(name="doctor")
-def doctor_command(
-    format_: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
-) -> None:
-    """Check what Spark needs on this machine, and say how to get what is missing.
-
-    Ends with 1 when Spark cannot run. Example: muntin doctor --format json
-    """
-    findings = doctor()
-    if format_ == "json":
-        sys.stdout.write(json.dumps(findings.to_json(), indent=2) + "\n")
-    else:
-        _console.print(str(findings), highlight=False, markup=False, soft_wrap=True)
-    if not findings.ok:
-        raise typer.Exit(1)
-
-
 def main() -> None:
-    """Run the command; mistakes of the user end in a message, not a stack trace."""
+    """Run the command; mistakes end in a message and 1, not in a stack trace."""
     try:
         app()
-    except MuntinError as error:
-        Console(stderr=True).print(f"[red]error:[/red] {error}", highlight=False)
+    except BrokenPipeError:
+        # The reader of the output has seen enough, as with `| head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        _say(str(error) if isinstance(error, MuntinError) else _surprise(error))
+        raise SystemExit(1) from None
+
+
+def _say(message: str) -> None:
+    text = Text.assemble(("error:", "red"), " ", message)
+    Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+
+
+def _surprise(error: Exception) -> str:
+    reason = str(error).strip() or "no reason given"
+    return (
+        f"{type(error).__name__}: {reason}\n"
+        "Hint: this is a fault of Muntin; muntin --debug and the same command show where it is"
+    )
 
 
 if __name__ == "__main__":

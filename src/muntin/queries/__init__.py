@@ -8,25 +8,32 @@ from muntin.queries.aggregate_calls import (
 )
 from muntin.queries.builder import QueryBuilder, query
 from muntin.queries.catalog import Catalog
+from muntin.queries.declarations import CreateSink, CreateSource, Option, Reference
 from muntin.queries.join import Join, JoinKind
 from muntin.queries.normalize import canonical_text
-from muntin.queries.parser import CreateQuery, DropQuery, Statement, parse, parse_expression
+from muntin.queries.parser import parse, parse_expression, parse_file
 from muntin.queries.query import BOUNDS, Output, Query
 from muntin.queries.source import SourceText, problem_at
 from muntin.queries.spec import QueriesLike, queries
+from muntin.queries.statements import CreateQuery, DropQuery, ParsedFile, Statement
 
 __all__ = [
     "BOUNDS",
     "AggregateCall",
     "Catalog",
     "CreateQuery",
+    "CreateSink",
+    "CreateSource",
     "DropQuery",
     "Join",
     "JoinKind",
+    "Option",
     "Output",
+    "ParsedFile",
     "QueriesLike",
     "Query",
     "QueryBuilder",
+    "Reference",
     "SourceText",
     "Statement",
     "aggregate_calls",
@@ -34,6 +41,7 @@ __all__ = [
     "is_aggregate",
     "parse",
     "parse_expression",
+    "parse_file",
     "problem_at",
     "queries",
     "query",

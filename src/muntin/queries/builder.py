@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from muntin.errors import Problem, QueryError
 from muntin.queries.join import JoinKind
 from muntin.queries.normalize import canonical_text, dotted, quote
-from muntin.queries.parser import CreateQuery, parse, parse_expression
+from muntin.queries.parser import parse, parse_expression
 from muntin.queries.query import Query
 from muntin.queries.source import check_text, shown
 from muntin.queries.spellings import window_text
+from muntin.queries.statements import CreateQuery
 from muntin.windows import Window
 from muntin.windows.duration import DurationLike
 from muntin.windows.spec import Align, Measure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from muntin.errors import Problem, QueryError, UnknownQueryError, did_you_mean
-from muntin.queries.parser import DropQuery, Statement
 from muntin.queries.query import Query
+from muntin.queries.statements import DropQuery, Statement
 
 
 class Catalog:

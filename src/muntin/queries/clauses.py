@@ -47,3 +47,38 @@ class DropQueryNode(exp.Expression):
     """DROP QUERY ``this``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class ColumnNode(exp.Expression):
+    """A declared column: the identifier ``this``, of the type ``kind``, which is ``written`` so."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "written": True}
+
+
+class OptionNode(exp.Expression):
+    """One option of WITH: the text of its key and of its ``value``, which starts at ``at``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True, "at": True}
+
+
+class CreateSourceNode(exp.Expression):
+    """CREATE STREAM or CREATE TABLE ``this``; ``kind`` is "stream" or "table"."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "columns": False,
+        "options": True,
+    }
+
+
+class CreateSinkNode(exp.Expression):
+    """CREATE SINK ``this`` FOR ``queries``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "queries": False, "options": True}
+
+
+class InsertNode(exp.Expression):
+    """INSERT INTO ``this``, the name of a sink, the query ``expression``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}

@@ -22,6 +22,8 @@ SOURCE_HINT = "write one SELECT over the stream itself"
 _OPEN = TokenType.L_PAREN
 _AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
 STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
+FILE_KINDS = ("STREAM", "TABLE", "SINK")
+FILE_ONLY_HINT = "run such a file with muntin run; in Python, pass frames and sinks instead"
 
 
 def reserved(word: str) -> tuple[str, str]:
@@ -91,6 +93,9 @@ class Grammar(JoinGrammar, WindowGrammar, SparkParser):
         "QUERY": lambda self, replace: self._parse_create_query(replace),
     }
 
+    # What a text may start with, for messages.
+    STATEMENT_HINT: ClassVar[str] = STATEMENT_HINT
+
     def statement(self, tokens: list[Token], text: str) -> exp.Expr:
         """Reads the tokens of one statement, which holds no semicolon."""
         self._start(tokens, text)
@@ -99,7 +104,7 @@ class Grammar(JoinGrammar, WindowGrammar, SparkParser):
         elif self._match(TokenType.DROP):
             node = self._parse_drop_statement()
         else:
-            node = self._parse_query()
+            node = self._parse_other_statement()
         return self._finish(node)
 
     def condition(self, tokens: list[Token], text: str) -> exp.Expr:
@@ -136,10 +141,18 @@ class Grammar(JoinGrammar, WindowGrammar, SparkParser):
         replace = self._match_pair(TokenType.OR, TokenType.REPLACE)
         kind = shown(self._curr.text.upper())
         parser = self.CREATE_PARSERS.get(kind)
+        if parser is None and kind in FILE_KINDS:
+            self.refuse(f"CREATE {kind} stands in SQL files only", FILE_ONLY_HINT)
         if parser is None:
-            self.refuse(f"CREATE {kind} is not a statement of Muntin", STATEMENT_HINT)
+            self.refuse(f"CREATE {kind} is not a statement of Muntin", self.STATEMENT_HINT)
         self._advance()
         return parser(self, replace)
+
+    def _parse_other_statement(self) -> exp.Expr:
+        """A SELECT, or what takes its place."""
+        if self._curr.token_type == TokenType.INSERT:
+            self.refuse("INSERT INTO stands in SQL files only", FILE_ONLY_HINT)
+        return self._parse_query()
 
     def _parse_create_query(self, replace: bool) -> exp.Expr:
         name = self._parse_query_name("CREATE QUERY name AS SELECT ...")
@@ -150,7 +163,7 @@ class Grammar(JoinGrammar, WindowGrammar, SparkParser):
     def _parse_drop_statement(self) -> exp.Expr:
         if not self._match_texts(("QUERY",)):
             kind = shown(self._curr.text.upper())
-            self.refuse(f"DROP {kind} is not a statement of Muntin", STATEMENT_HINT)
+            self.refuse(f"DROP {kind} is not a statement of Muntin", self.STATEMENT_HINT)
         return DropQueryNode(this=self._parse_query_name("DROP QUERY name"))
 
     def _parse_query_name(self, example: str) -> exp.Expr:

@@ -7,6 +7,9 @@ from sqlglot import exp
 from muntin.errors import Problem
 from muntin.queries.source import SourceText, position
 
+# Nobody reads more about one statement.
+MAX_PROBLEMS = 100
+
 
 class Report:
     """Collects problems, each at the place of the node it is about.
@@ -30,4 +33,5 @@ class Report:
 
     def add_at(self, offset: int, message: str, hint: str | None) -> None:
         """Records what is wrong at an offset into the whole text."""
-        self.problems.append(self.text.problem(offset, message, hint, self.query))
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(self.text.problem(offset, message, hint, self.query))

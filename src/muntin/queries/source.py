@@ -48,16 +48,14 @@ class SourceText:
     ) -> Problem:
         """A problem that points at an offset into the whole text."""
         line, column = self.place(offset)
-        written = self.text.split("\n")[line - self.line]
-        shown = printable(written[: max(column + SHOWN_AFTER_CARET, 2 * SHOWN_AFTER_CARET)])
-        return Problem(
-            message,
-            hint=hint,
-            query=query,
-            line=line,
-            column=column,
-            source=shown if column <= MAX_CARET else None,
-        )
+        source = self._shown(offset, column) if column <= MAX_CARET else None
+        return Problem(message, hint=hint, query=query, line=line, column=column, source=source)
+
+    def _shown(self, offset: int, column: int) -> str:
+        """The line of an offset, up to some letters behind it."""
+        start = min(max(offset - self.start, 0), len(self.text)) - column + 1
+        letters = max(column + SHOWN_AFTER_CARET, 2 * SHOWN_AFTER_CARET)
+        return printable(self.text[start : start + letters].partition("\n")[0])
 
     def __str__(self) -> str:
         return self.text

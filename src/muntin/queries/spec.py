@@ -10,11 +10,15 @@ from typing import Any, TypeAlias
 from muntin.errors import Problem, QueryError, UnknownQueryError
 from muntin.queries.builder import QueryBuilder
 from muntin.queries.catalog import Catalog
-from muntin.queries.parser import CreateQuery, Statement, given_names, parse
+from muntin.queries.parser import given_names, parse
 from muntin.queries.query import Query
+from muntin.queries.statements import CreateQuery, Statement
 
 QueryLike: TypeAlias = str | Path | Query | QueryBuilder
 QueriesLike: TypeAlias = QueryLike | Iterable[QueryLike]
+
+# Ten thousand queries take a few million bytes.
+MAX_BYTES = 20_000_000
 
 
 def queries(spec: QueriesLike) -> tuple[Query, ...]:
@@ -63,7 +67,7 @@ def _given(parts: list[Any]) -> set[str]:
     for part in parts:
         if isinstance(part, str | Path):
             with suppress(QueryError):
-                names |= given_names(_text(part))
+                names |= given_names(read_text(part))
     return names
 
 
@@ -73,7 +77,7 @@ def _statements(part: object, first: int, taken: set[str]) -> Iterator[Statement
     elif isinstance(part, QueryBuilder):
         yield CreateQuery(part.build())
     elif isinstance(part, str | Path):
-        yield from _from_text(_text(part), first, taken)
+        yield from _from_text(read_text(part), first, taken)
     else:
         hint = "pass SQL text, a path to a .sql file, or queries made by muntin.query"
         raise QueryError([Problem(f"{type(part).__name__} is no query", hint=hint)])
@@ -86,21 +90,37 @@ def _from_text(text: str, first: int, taken: set[str]) -> list[Statement]:
     return statements
 
 
-def _text(part: str | Path) -> str:
-    # SQL has spaces; a path may have some too, but then the file had better be there.
-    if isinstance(part, str) and not (part.endswith(".sql") and _is_path(part)):
+def read_text(part: str | Path) -> str:
+    """SQL text: the text itself, or that of the file of which it is the path."""
+    if isinstance(part, str) and not is_path(part):
         return part
     try:
-        return Path(part).read_text(encoding="utf-8")
+        with Path(part).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        # Some editors begin a file with a mark of its encoding; and lines may end as on Windows.
+        text = content[:MAX_BYTES].decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise QueryError([Problem(f"{part} is not UTF-8 text", hint="save it as UTF-8")]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         hint = "check the path, or pass SQL text"
         raise QueryError([Problem(f"cannot read {part}: {reason}", hint=hint)]) from None
+    if len(content) > MAX_BYTES:
+        message = f"{part} has more than {MAX_BYTES:,} bytes"
+        raise QueryError([Problem(message, hint="split it into several files")])
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
+    """Whether a text is the path of a SQL file rather than SQL.
+
+    SQL has spaces; a path may have some too, but then the file had better be there.
+
+    >>> is_path("trades.sql"), is_path("SELECT 1 -- as in trades.sql")
+    (True, False)
+    """
+    if not text.endswith(".sql"):
+        return False
     if not any(letter.isspace() for letter in text):
         return True
     try:

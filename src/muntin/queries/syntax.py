@@ -30,7 +30,7 @@ _BEFORE_NAME = _OPERATORS | {TokenType.L_PAREN, TokenType.COMMA, TokenType.SELEC
 _AFTER_NAME = _OPERATORS | {TokenType.R_PAREN, TokenType.COMMA}
 # FORM is like FROM, and GARBAGE not like RANGE.
 LIKENESS = 0.7
-_STATEMENTS = ("CREATE", "DROP", "SELECT")
+_STATEMENTS = ("CREATE", "DROP", "INSERT", "SELECT")
 _WORDS = (
     "BETWEEN",
     "CREATE",
@@ -63,8 +63,13 @@ _REASONS = (
 )
 
 
-def explain(error: RefusedError, tokens: Sequence[Token]) -> tuple[int, str, str]:
-    """Where a text was refused, why, and what to write instead."""
+def explain(
+    error: RefusedError, tokens: Sequence[Token], statements: str = STATEMENT_HINT
+) -> tuple[int, str, str]:
+    """Where a text was refused, why, and what to write instead.
+
+    ``statements`` says what a text may start with.
+    """
     token = error.token or (tokens[-1] if tokens else Token.string(""))
     offset = token.end + 1 if error.after else token.start
     if error.hint is not None:
@@ -77,7 +82,7 @@ def explain(error: RefusedError, tokens: Sequence[Token]) -> tuple[int, str, str
             place = "but the statement ends here" if error.after else f"at {shown(token.text)}"
             return offset, f"{message}, {place}", hint
     message = "the statement is incomplete" if error.after else f"unexpected {shown(token.text)}"
-    return offset, message, _hint(token, tokens, error.after)
+    return offset, message, _hint(token, tokens, error.after) or statements
 
 
 def _reserved_name(token: Token, tokens: Sequence[Token]) -> Token | None:
@@ -93,8 +98,8 @@ def _reserved_name(token: Token, tokens: Sequence[Token]) -> Token | None:
     return None
 
 
-def _hint(token: Token, tokens: Sequence[Token], after: bool) -> str:
-    """A misspelled keyword near the place, or else the order of clauses."""
+def _hint(token: Token, tokens: Sequence[Token], after: bool) -> str | None:
+    """A misspelled keyword near the place, or else the order of clauses; None at the beginning."""
     near = [token]
     for previous, current in pairwise(tokens):
         if current is token:
@@ -108,7 +113,7 @@ def _hint(token: Token, tokens: Sequence[Token], after: bool) -> str:
         close = difflib.get_close_matches(word, known, n=1, cutoff=LIKENESS)
         if close and word not in _WORDS and candidate.token_type == TokenType.VAR:
             return f"did you mean {close[0]}?"
-    return STATEMENT_HINT if first else ORDER_HINT
+    return None if first else ORDER_HINT
 
 
 def explain_token_error(text: str, tokens: Sequence[Token]) -> Problem:

@@ -1,0 +1,180 @@
+"""What a SQL file says, as values: streams, tables, sinks, and the queries over each stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from muntin.errors import MuntinError, did_you_mean
+from muntin.plan import SharedPlan, Strategy, build_plan
+from muntin.queries import Query
+from muntin.windows import DurationLike
+
+# What Spark's readers call our options.
+_SPARK_NAMES = {"header": "header", "delimiter": "sep", "files_per_batch": "maxFilesPerTrigger"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something was written: a file (None for text), and line and column from 1.
+
+    >>> str(Place("trades.sql", 3, 8))
+    'trades.sql:3:8'
+    """
+
+    file: str | None
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file or 'text'}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class StreamSpec:
+    """A stream.
+
+    Attributes:
+        name: What FROM calls it.
+        format: ``parquet``, ``csv``, ``json``, ``rate`` or ``kafka``.
+        schema: Its columns, as declared, or as found in its files.
+        declared: Whether the file declares them.
+        time: The column of event times, as the schema spells it.
+        lateness: How far rows may be out of order.
+        on_bad_row: ``skip`` or ``fail``.
+        on_error: What a value that fails does: ``null`` or ``fail``.
+        max_ahead: How far ahead of the clock a time may be; None for any.
+        side_output: The folder that rows go to which are late or bad; None for nowhere.
+        path: Files, a folder or a pattern; absolute unless it has a scheme. None for other
+            formats.
+        options: The format's own options, under the names that files give them.
+        place: Where it was declared.
+    """
+
+    name: str
+    format: str
+    schema: pa.Schema
+    declared: bool
+    time: str
+    lateness: DurationLike
+    on_bad_row: Literal["skip", "fail"]
+    on_error: Literal["null", "fail"]
+    max_ahead: DurationLike | None
+    side_output: str | None
+    path: str | None
+    # Options of Kafka may hold credentials.
+    options: Mapping[str, Any] = field(repr=False)
+    place: Place
+
+    def spark_options(self) -> dict[str, str]:
+        """The options under the names that Spark's sources give them."""
+        return _spark_options(self.format, self.options)
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table that queries may join: ``parquet``, ``csv`` or ``json`` files.
+
+    ``refresh`` says how often its files are looked at for a change; None for never.
+    """
+
+    name: str
+    format: str
+    schema: pa.Schema
+    declared: bool
+    path: str
+    refresh: DurationLike | None
+    options: Mapping[str, Any]
+    place: Place
+
+    def spark_options(self) -> dict[str, str]:
+        """The options under the names that Spark's readers give them."""
+        return _spark_options(self.format, self.options)
+
+
+@dataclass(frozen=True)
+class SinkSpec:
+    """A place that results go to.
+
+    ``queries`` are the names of those it takes; all, where the file names none.
+    """
+
+    name: str
+    format: str
+    options: Mapping[str, Any]
+    queries: tuple[str, ...]
+    takes_all: bool
+    place: Place
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A SQL file: each stream is a run of its own.
+
+    Attributes:
+        file: The path of the file as it was given; None for text.
+        streams: The streams, in order.
+        tables: The tables, in order.
+        queries: The queries over each stream, by the stream's name.
+        sinks: The sinks, in order.
+        places: Where each query was written, by its name.
+    """
+
+    file: str | None
+    streams: tuple[StreamSpec, ...]
+    tables: tuple[TableSpec, ...]
+    queries: Mapping[str, tuple[Query, ...]]
+    sinks: tuple[SinkSpec, ...]
+    places: Mapping[str, Place]
+
+    @property
+    def folder(self) -> Path:
+        """What paths in the file are relative to."""
+        return Path.cwd() if self.file is None else Path(self.file).absolute().parent
+
+    def stream(self, name: str) -> StreamSpec:
+        """The stream of a name, in any letter case."""
+        for stream in self.streams:
+            if stream.name.lower() == name.lower():
+                return stream
+        names = [stream.name for stream in self.streams]
+        hint = did_you_mean(name, names) or f"there are {len(names)} streams"
+        raise MuntinError(f"there is no stream {name}", hint=hint)
+
+    def sinks_of(self, query: str) -> tuple[SinkSpec, ...]:
+        """The sinks that take the results of a query; none if they go nowhere but the screen."""
+        return tuple(
+            sink
+            for sink in self.sinks
+            if sink.takes_all or query.lower() in (name.lower() for name in sink.queries)
+        )
+
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of the tables, by name."""
+        return {table.name: table.schema for table in self.tables}
+
+    def plan(self, stream: str, *, strategy: Strategy = "cells") -> SharedPlan:
+        """What the queries over a stream share."""
+        source = self.stream(stream)
+        return build_plan(
+            self.queries[source.name],
+            source.schema,
+            source.time,
+            strategy=strategy,
+            tables=self.schemas(),
+        )
+
+
+def _spark_options(form: str, options: Mapping[str, Any]) -> dict[str, str]:
+    given = {name: value for name, value in options.items() if value is not None}
+    if form == "kafka":
+        return {name: str(value) for name, value in given.items() if name != "value_format"}
+    return {
+        _SPARK_NAMES[name]: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+        if name in _SPARK_NAMES
+    }

@@ -1,0 +1,161 @@
+"""Reading one statement, with all that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import count
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from muntin.queries.analyze import analyze
+from muntin.queries.clauses import (
+    CreateQueryNode,
+    CreateSinkNode,
+    CreateSourceNode,
+    DropQueryNode,
+    InsertNode,
+)
+from muntin.queries.declarations import Reference, declare, reference
+from muntin.queries.depth import MAX_NESTING, MAX_WORDS, too_nested
+from muntin.queries.grammar import Grammar, RefusedError
+from muntin.queries.report import Report
+from muntin.queries.source import Lines, position, shown
+from muntin.queries.statements import CreateQuery, DropQuery, FileStatement
+from muntin.queries.syntax import explain
+
+NESTING_HINT = "flatten it, or split it into columns computed before"
+NAME_HINT = "write a name such as high_volume"
+# Python refuses to read thousands of digits, and no type has more than this.
+MAX_NUMBER = 400
+
+
+class QueryNames:
+    """The names of a text's queries: those in use so far, and what a query without one is called.
+
+    Args:
+        given: Names in lower case that the text gives somewhere, or that are taken elsewhere.
+
+    >>> names = QueryNames({"q1"})
+    >>> names.numbered(1), names.after("Alerts"), names.after("Alerts")
+    ('q2', 'Alerts', 'Alerts_2')
+    """
+
+    def __init__(self, given: Collection[str]) -> None:
+        self.given = given
+        self.used: set[str] = set()
+        self._after: dict[str, count[int]] = {}
+
+    def numbered(self, number: int) -> str:
+        """The name of a SELECT on its own: q and its number, or the next that is free."""
+        return next(name for name in map("q{}".format, count(number)) if self._is_free(name))
+
+    def after(self, sink: str) -> str:
+        """The name of a query that is inserted into a sink: sink, sink_2, ..."""
+        numbers = self._after.setdefault(sink.lower(), count(1))
+        names = (sink if number == 1 else f"{sink}_{number}" for number in numbers)
+        return next(name for name in names if self._is_free(name))
+
+    def _is_free(self, name: str) -> bool:
+        return name.lower() not in self.given and name.lower() not in self.used
+
+
+class StatementReader:
+    """Reads one statement, and reports what is wrong with it.
+
+    The grammar may be one that has read other statements: it starts anew with each.
+    """
+
+    def __init__(self, lines: Lines, grammar: Grammar, tokens: list[Token]) -> None:
+        self.text = lines.text
+        self.grammar = grammar
+        self.tokens = tokens
+        start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
+        self.report = Report(lines.slice(start, end), None, start)
+
+    def read(self, names: QueryNames, number: int) -> FileStatement | None:
+        """The statement, or None after its problems are reported; ``number`` is its place."""
+        node = self.parse()
+        if node is None:
+            return None
+        if isinstance(node, DropQueryNode):
+            names.used.discard(node.name.lower())
+            sound = self._check_name(node.this)
+            return DropQuery(node.name, position(node.this) or 0) if sound else None
+        if isinstance(node, CreateSourceNode | CreateSinkNode):
+            declared = declare(node, self.report)
+            return None if self.report.problems else declared
+        if isinstance(node, InsertNode):
+            self._check_name(node.this)
+            name = names.after(node.this.name)
+            return self._query(name, node.expression, False, names, reference(node.this))
+        if isinstance(node, CreateQueryNode):
+            self._check_name(node.this)
+            return self._query(node.name, node.expression, bool(node.args.get("replace")), names)
+        return self._query(names.numbered(number), node, False, names)
+
+    def parse(self, condition: bool = False) -> exp.Expr | None:
+        """The syntax tree of the statement, or of an expression."""
+        nested = too_nested(self.tokens)
+        if nested is not None:
+            message = f"more than {MAX_NESTING} levels of nesting"
+            self.report.add_at(nested.start, message, NESTING_HINT)
+            return None
+        if len(self.tokens) > MAX_WORDS:
+            message = f"a statement of more than {MAX_WORDS:,} words"
+            hint = "split it up, or compute a part of it into a column before"
+            self.report.add_at(self.report.start, message, hint)
+            return None
+        long = next((token for token in self.tokens if _is_long_number(token)), None)
+        if long is not None:
+            hint = f"numbers have at most {MAX_NUMBER} letters"
+            self.report.add_at(long.start, "the number is too long", hint)
+            return None
+        try:
+            read = self.grammar.condition if condition else self.grammar.statement
+            return read(self.tokens, self.text)
+        except RefusedError as error:
+            self.report.add_at(*explain(error, self.tokens, self.grammar.STATEMENT_HINT))
+        except RecursionError:
+            self.report.add_at(self.report.start, "nested too deeply", NESTING_HINT)
+        except Exception as error:
+            # sqlglot slips on some text that is no SQL: a user's typo must not look like a crash.
+            message = f"cannot be read: {shown(str(error)) or type(error).__name__}"
+            self.report.add_at(self.report.start, message, "check the statement word by word")
+        return None
+
+    def _query(
+        self,
+        name: str,
+        node: exp.Expr,
+        replace: bool,
+        names: QueryNames,
+        sink: Reference | None = None,
+    ) -> CreateQuery | None:
+        self.report.query = name
+        if name.lower() in names.used and not replace:
+            self.report.add_at(
+                self.report.start,
+                f"there are two queries named {shown(name)}",
+                "use another name: letter case makes no difference; or CREATE OR REPLACE QUERY",
+            )
+        names.used.add(name.lower())
+        query = analyze(node, name, self.report)
+        if query is None:
+            return None
+        table = node.find(exp.Table)
+        from_start = None if table is None else position(table.this)
+        start = self.report.start
+        return CreateQuery(query, replace, sink, start, start if from_start is None else from_start)
+
+    def _check_name(self, node: exp.Expr) -> bool:
+        name = node.name
+        sound = name.isascii() and name.replace("_", "a").isalnum()
+        if not sound:
+            message = f"{shown(name)!r} is no name for a query: letters, digits and _ only"
+            self.report.add(node, message, NAME_HINT)
+        return sound
+
+
+def _is_long_number(token: Token) -> bool:
+    return token.token_type == TokenType.NUMBER and len(token.text) > MAX_NUMBER
