@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from muntin import sinks
+from muntin import run, sinks
 from muntin.spark import session, stop
-from muntin.spark.streaming.run import Run, run
+from muntin.spark.streaming.handle import Run
 from muntin.testing import trades
 
 VWAP = """

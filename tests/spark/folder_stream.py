@@ -31,17 +31,27 @@ class FolderStream:
         folder.mkdir(parents=True, exist_ok=True)
 
     def put(self, table: pa.Table) -> None:
-        path = self.folder / f"{self.count:05d}.parquet"
-        hidden = self.folder / f".{path.name}"
+        hidden = self._hidden("parquet")
         pq.write_table(table, hidden)
+        self._show(hidden)
+
+    def put_text(self, text: str, suffix: str) -> None:
+        hidden = self._hidden(suffix)
+        hidden.write_text(text)
+        self._show(hidden)
+
+    def _hidden(self, suffix: str) -> Path:
+        return self.folder / f".{self.count:05d}.{suffix}"
+
+    def _show(self, hidden: Path) -> None:
         # Spark takes files in the order of their times.
         os.utime(hidden, (1e9 + self.count, 1e9 + self.count))
-        hidden.rename(path)
+        hidden.rename(self.folder / hidden.name[1:])
         self.count += 1
 
-    def frame(self, spark: Any) -> Any:
+    def frame(self, spark: Any, kind: str = "parquet") -> Any:
         reader = spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1)
-        return reader.parquet(str(self.folder))
+        return reader.format(kind).load(str(self.folder))
 
 
 def wait_for_batches(run: Any, count: int) -> None:
@@ -63,8 +73,12 @@ def expected(
     *,
     lateness: int = 0,
     tables: Sequence[Mapping[str, pa.Table]] | None = None,
+    close: bool = False,
 ) -> dict[str, pa.Table]:
-    """What the local engine answers, with the queries (and tables) that each batch has."""
+    """What the local engine answers, with the queries (and tables) that each batch has.
+
+    With ``close``, the windows that are open at the end are answered too.
+    """
     engine: LocalEngine | None = None
     found: dict[str, list[pa.Table]] = {}
     for number, (batch, spec) in enumerate(zip(batches, sets, strict=True)):
@@ -79,6 +93,9 @@ def expected(
                 engine.update_table(name, table)
             engine._adopt(wanted)
         for name, table in engine.feed(batch).items():
+            found.setdefault(name, []).append(table)
+    if close and engine is not None:
+        for name, table in engine.close().items():
             found.setdefault(name, []).append(table)
     return {name: pa.concat_tables(tables) for name, tables in found.items()}
 

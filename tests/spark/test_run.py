@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from muntin import sinks
-from muntin.errors import DataError, MuntinError, QueryError
+from muntin.errors import MuntinError, QueryError
 from muntin.queries import queries
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.run import run
@@ -39,12 +39,9 @@ def shuffled(table: pa.Table, seed: int, seconds: int) -> pa.Table:
     return table.take(np.argsort(ticks + random.integers(0, seconds * 10**6, ticks.size)))
 
 
-@pytest.mark.parametrize(("partitions", "buckets"), [(2, 16), (1, 3)])
-def test_same_answers_as_the_local_engine(
-    spark: Any, tmp_path: Path, partitions: int, buckets: int
-) -> None:
+def test_same_answers_as_the_local_engine(spark: Any, tmp_path: Path) -> None:
     stream = FolderStream(tmp_path / "in")
-    batches = parts(shuffled(trades(6000, seed=buckets, seconds=5000), 1, 90), 4)
+    batches = parts(shuffled(trades(4500, seed=16, seconds=5000), 1, 90), 3)
     for batch in batches:
         stream.put(batch)
     text = TURNOVER + LARGE + VWAP + GAPS
@@ -54,32 +51,41 @@ def test_same_answers_as_the_local_engine(
         lateness="1 minute",
         trigger="available_now",
         checkpoint=tmp_path / "ck",
-        partitions=partitions,
-        buckets=buckets,
+        side_output=(aside := sinks.memory()),
+        partitions=2,
+        buckets=16,
     )
     assert started.await_termination(120)
     assert isinstance(started.sink, sinks.MemorySink)
-    answers = expected(batches, [text] * 4, lateness=60_000_000)
+    answers = expected(batches, [text] * 3, lateness=60_000_000)
     for name in ("turnover", "large", "vwap", "gaps"):
         assert_same_rows(started.sink.table(name), answers[name])
     progress = started.progress()
     assert not progress.is_active
-    assert progress.rows == 6000
+    assert progress.rows == 4500
     assert progress.results == {name: table.num_rows for name, table in answers.items()}
     assert progress.late_rows > 0
-    assert "4 queries over 6,000 rows in 4 batches" in str(progress)
+    assert "4 queries over 4,500 rows in 3 batches" in str(progress)
+    late, whole = aside.table("late_rows"), pa.concat_tables(batches)
+    assert late.column_names == whole.column_names
+    assert late.num_rows == progress.late_rows
+    assert set(late["ts"].to_pylist()) <= set(whole["ts"].to_pylist())
+    assert aside.table("bad_rows").num_rows == 0
 
 
 def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:
     stream = FolderStream(tmp_path / "in")
-    batches = parts(trades(6000, seed=3, seconds=6000), 6)
-    names = [pa.table({"symbol": ["SYM0", "SYM1"], "long": [f"{v} 0", f"{v} 1"]}) for v in "ab"]
-    symbols = batches[0]["symbol"].unique().to_pylist()
-    names = [table.set_column(0, "symbol", pa.array(symbols[:2])) for table in names]
-    given = {"names": names[0]}
+    batches = parts(trades(3000, seed=3, seconds=6000), 6)
+    symbols = pa.array(batches[0]["symbol"].unique().to_pylist()[:2])
+    names = [pa.table({"symbol": symbols, "long": [f"{v} 0", f"{v} 1"]}) for v in "ab"]
     sets = []
     with run(
-        stream.frame(spark), VWAP, tables=given, checkpoint=tmp_path / "ck", partitions=2
+        stream.frame(spark),
+        VWAP,
+        tables={"names": names[0]},
+        checkpoint=tmp_path / "ck",
+        partitions=1,
+        buckets=3,
     ) as started:
 
         def step() -> None:
@@ -87,6 +93,9 @@ def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:
             stream.put(batches[len(sets) - 1])
             wait_for_batches(started, len(sets))
 
+        # Nothing has come so far, and nothing is due.
+        assert not started.await_termination(0.2)
+        assert (started.progress().batches, started.progress().watermark) == (0, None)
         step()
         # A column that no query has read so far, and one that there is not.
         started.add(EXCHANGES)
@@ -118,50 +127,6 @@ def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:
         assert_same_rows(started.sink.table(name), table)
 
 
-def test_rows_that_cannot_be_used(spark: Any, tmp_path: Path) -> None:
-    stream = FolderStream(tmp_path / "in", "ts timestamp, vol bigint")
-    kind = pa.timestamp("us", "UTC")
-    year_9999 = 253_402_300_000_000_000
-    rows = [[0, None, 50_000_000], [], [year_9999, 70_000_000], [10_000_000, 130_000_000]]
-    for times in rows:
-        values = pa.array([1] * len(times), pa.int64())
-        stream.put(pa.table({"ts": pa.array(times, pa.int64()).view(kind), "vol": values}))
-    text = "CREATE QUERY n AS SELECT count(*) AS n FROM s [RANGE '1 minute' SLIDE '1 minute']"
-    options = {"checkpoint": tmp_path / "ck", "trigger": "available_now", "partitions": 2}
-    sink = sinks.memory()
-    failing = run(stream.frame(spark), text, sink=sink, on_bad_row="fail", **options)
-    with pytest.raises(DataError, match="1 rows of batch 0 have no time"):
-        failing.await_termination()
-    started = run(stream.frame(spark), text, sink=sink, **options)
-    assert started.await_termination(120)
-    progress = started.progress()
-    assert (progress.rows, progress.bad_rows, progress.late_rows) == (7, 2, 1)
-    assert progress.watermark == 130_000_000
-    assert sink.table("n")["n"].to_pylist() == [2, 1]
-
-
-def test_flush_answers_what_is_open(spark: Any, tmp_path: Path) -> None:
-    stream = FolderStream(tmp_path / "in")
-    batches = parts(trades(2000, seed=5, seconds=2000), 2)
-    for batch in batches:
-        stream.put(batch)
-    text = TURNOVER + VWAP
-    sink = sinks.parquet(tmp_path / "out")
-    options = {"sink": sink, "checkpoint": tmp_path / "ck", "trigger": "available_now"}
-    started = run(stream.frame(spark), text, **options)
-    assert started.await_termination(120) is True
-    assert started.is_active is False
-    again = run(stream.frame(spark), text, **options)
-    again.stop(flush=True)
-    from muntin import aggregate
-
-    answers = aggregate(pa.concat_tables(batches), text, time="ts")
-    for name in ("turnover", "vwap"):
-        assert_same_rows(sinks.read(tmp_path / "out")[name], answers[name])
-    with pytest.raises(MuntinError, match="flush=True"):
-        run(stream.frame(spark), text, **options)
-
-
 def test_restart_goes_on_with_its_queries(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -170,7 +135,7 @@ def test_restart_goes_on_with_its_queries(
     batches = parts(trades(3000, seed=7, seconds=5000), 3)
     options = {"sink": sinks.parquet(tmp_path / "out"), "checkpoint": tmp_path / "ck"}
     stream.put(batches[0])
-    with run(stream.frame(spark), TURNOVER + LARGE, partitions=2, **options) as started:
+    with run(stream.frame(spark), TURNOVER + LARGE, partitions=1, **options) as started:
         wait_for_batches(started, 1)
         with pytest.raises(MuntinError, match="another run holds the checkpoint"):
             run(stream.frame(spark), VWAP, **options)
@@ -181,18 +146,21 @@ def test_restart_goes_on_with_its_queries(
         assert [query.name for query in started.queries()] == ["large", "vwap"]
         wait_for_batches(started, 2)
     assert "turnover was removed while the stream ran" in caplog.text
+    changed = FolderStream(tmp_path / "in", stream.schema.replace("vol bigint", "vol int"))
+    with pytest.raises(MuntinError, match="'vol' of the stream is int32, and was int64"):
+        run(changed.frame(spark), LARGE, **options)
     wider = LARGE.replace("12 minutes", "20 minutes")
     stream.put(batches[2])
-    with run(stream.frame(spark), wider + EXCHANGES, partitions=1, **options) as started:
-        wait_for_batches(started, 3)
+    started = run(stream.frame(spark), wider + EXCHANGES, partitions=2, **options)
+    wait_for_batches(started, 3)
+    started.stop(flush=True)
     assert "query large replaces the one of its name" in caplog.text
     sets = [TURNOVER + LARGE, LARGE + VWAP, wider + VWAP + EXCHANGES]
     output = sinks.read(tmp_path / "out")
-    for name, table in expected(batches, sets).items():
+    for name, table in expected(batches, sets, close=True).items():
         assert_same_rows(output[name], table)
-    changed = FolderStream(tmp_path / "in", stream.schema.replace("vol bigint", "vol int"))
-    with pytest.raises(MuntinError, match="'vol' of the stream is int32, and was int64"):
-        run(changed.frame(spark), wider, **options)
+    with pytest.raises(MuntinError, match="flush=True"):
+        run(stream.frame(spark), wider, **options)
 
 
 @pytest.mark.parametrize(("partitions", "buckets"), [(2, 16), (7, 21), (16, 16)])
@@ -205,6 +173,7 @@ def test_buckets_are_spread_evenly(spark: Any, partitions: int, buckets: int) ->
 def test_refused_before_anything_starts(spark: Any, tmp_path: Path) -> None:
     frame = FolderStream(tmp_path / "in").frame(spark)
     bounded = spark.range(3)
+    out = sinks.parquet(tmp_path / "out")
     for data, options, words in [
         (bounded, {}, "bounded, not a stream"),
         (pa.table({"ts": [1]}), {}, "type Table"),
@@ -214,6 +183,9 @@ def test_refused_before_anything_starts(spark: Any, tmp_path: Path) -> None:
         (frame, {"partitions": 4, "buckets": 2}, "2 buckets for 4 partitions"),
         (frame, {"name": "quotes"}, "no input 'trades'"),
         (frame, {"checkpoint": "s3://bucket/ck"}, "local file system"),
+        (frame, {"on_error": "skip"}, "on_error is 'skip'"),
+        (frame, {"sink": out, "side_output": tmp_path / "out"}, "goes where the results go"),
+        (frame, {"side_output": 7}, "side output is of type int"),
     ]:
         with pytest.raises(MuntinError, match=words):
             run(data, TURNOVER, **{"checkpoint": tmp_path / "ck", **options})

@@ -15,8 +15,7 @@ from muntin.spark.streaming.flush import flush
 from muntin.spark.streaming.job import PROPERTY, Job
 from muntin.spark.streaming.plans import Planner, result_schemas
 from muntin.spark.streaming.problems import RunError
-from muntin.spark.streaming.records import BatchOutcome, BatchRecord
-from muntin.spark.streaming.report import BucketReport
+from muntin.spark.streaming.records import BatchOutcome, BatchRecord, BucketReport
 from muntin.spark.streaming.stage_a import NO_TIME
 
 if TYPE_CHECKING:
@@ -27,11 +26,12 @@ _PRUNE_EVERY = 64
 
 @dataclass(frozen=True)
 class Limits:
-    """How late and how far ahead rows may be, in ticks, and whether bad rows end the run."""
+    """How late and how far ahead rows may be, in ticks, and whether what fails ends the run."""
 
     lateness: int = 0
     max_ahead: int | None = None
     fail_on_bad_rows: bool = False
+    fail_on_errors: bool = False
 
 
 @dataclass
@@ -47,10 +47,15 @@ class BatchRunner:
     """Runs batches on the driver, one after the other."""
 
     def __init__(
-        self, checkpoint: Checkpoint, planner: Planner, sink: Sink[Any], limits: Limits
+        self,
+        checkpoint: Checkpoint,
+        planner: Planner,
+        sink: Sink[Any],
+        aside: Sink[Any] | None,
+        limits: Limits,
     ) -> None:
         self._checkpoint, self._planner = checkpoint, planner
-        self._sink, self._limits = sink, limits
+        self._sink, self._aside, self._limits = sink, aside, limits
         last = checkpoint.last_committed()
         self.outcome = checkpoint.records.outcome(last) or BatchOutcome(batch=last)
         self.timing = Timing()
@@ -67,7 +72,10 @@ class BatchRunner:
         self._declare(record.plan)
         self._ship(frame.sparkSession, record)
         reports = [BucketReport.of_bytes(bytes(row.report)) for row in frame.collect()]
-        self._check(record, reports)
+        self._check_complete(record, reports)
+        self._check_failures(record, reports)
+        if self._aside is not None:
+            self._aside.commit(batch, [entry for report in reports for entry in report.aside])
         self._sink.commit(batch, [entry for report in reports for entry in report.written])
         outcome = self._sum_up(record, reports)
         self._checkpoint.records.write_outcome(outcome)
@@ -92,6 +100,7 @@ class BatchRunner:
         job = Job(self._checkpoint.run, record, self._add_files(session, record))
         folder = str(self._checkpoint.spark_folder)
         reports = flush(session, folder, job, self._checkpoint.buckets, writer)
+        self._check_failures(record, reports)
         self._sink.commit(record.batch, [entry for each in reports for entry in each.written])
         self.outcome = self._sum_up(record, reports)
         self._checkpoint.finish()
@@ -137,8 +146,8 @@ class BatchRunner:
                 self._shipped.add(path)
         return files
 
-    def _check(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
-        """Refuse a batch that not all buckets took part in, or one with bad rows if asked to."""
+    def _check_complete(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+        """Refuse a batch that not all buckets took part in."""
         buckets = {report.bucket for report in reports}
         covered = sum(report.covers for report in reports)
         if (
@@ -151,11 +160,22 @@ class BatchRunner:
                 hint="this is a mistake in Muntin: nothing of the batch is committed, please "
                 "report it",
             )
+
+    def _check_failures(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+        """Refuse a batch with bad rows or failed values, if asked to: nothing is committed."""
         bad_rows = sum(report.bad_rows for report in reports)
         if bad_rows and self._limits.fail_on_bad_rows:
             raise DataError(
                 f"{bad_rows:,} rows of batch {record.batch} have no time that can be used",
                 hint='start again with on_bad_row="skip" to count them and leave them out',
+            )
+        errors = sum((Counter(report.errors) for report in reports), Counter[str]())
+        if errors.total() and self._limits.fail_on_errors:
+            name, count = errors.most_common(1)[0]
+            raise DataError(
+                f"{errors.total():,} values of batch {record.batch} failed (overflow, division by "
+                f"zero or a bad cast), {count:,} of them in query {name}",
+                hint='start again with on_error="null", or with a query that guards the expression',
             )
 
     def _sum_up(self, record: BatchRecord, reports: Sequence[BucketReport]) -> BatchOutcome:

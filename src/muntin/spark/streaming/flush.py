@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from muntin.engine.state import State
 from muntin.sinks import Writer
-from muntin.spark.streaming import report
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.job import PROPERTY, Job, current_job, task_context
-from muntin.spark.streaming.report import BucketReport
+from muntin.spark.streaming.records import REPORT_SCHEMA, BucketReport
 from muntin.spark.streaming.stage_a import NO_TIME
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def flush(
         "key.bucket", "value.groupState.plan as plan", "value.groupState.data as data"
     )
     session.sparkContext.setLocalProperty(PROPERTY, job.to_text())
-    rows = columns.mapInArrow(close, report.SCHEMA).collect()
+    rows = columns.mapInArrow(close, REPORT_SCHEMA).collect()
     return [BucketReport.of_bytes(bytes(row.report)) for row in rows]
 
 

@@ -11,10 +11,11 @@ from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
 from muntin.queries import DropQuery, QueriesLike, Query, Statement
 from muntin.sinks import Sink
+from muntin.spark.streaming.aside import BAD_ROWS, LATE_ROWS
 from muntin.spark.streaming.batches import BatchRunner
 from muntin.spark.streaming.checkpoint import Checkpoint
-from muntin.spark.streaming.failures import as_run_error
 from muntin.spark.streaming.plans import Planner, result_schemas
+from muntin.spark.streaming.problems import as_run_error
 from muntin.spark.streaming.progress import RunProgress
 from muntin.spark.streaming.query import StreamDriver
 from muntin.spark.streaming.source import StreamSource
@@ -30,6 +31,7 @@ class Run:
 
     Attributes:
         sink: Where results go.
+        side_output: Where late and bad rows go, if anywhere.
     """
 
     def __init__(
@@ -39,14 +41,19 @@ class Run:
         planner: Planner,
         runner: BatchRunner,
         sink: Sink[Any],
+        aside: Sink[Any] | None,
         trigger: Mapping[str, Any],
     ) -> None:
-        self.sink = sink
+        self.sink, self.side_output = sink, aside
         self._source, self._checkpoint = source, checkpoint
         self._planner, self._runner = planner, runner
         self._is_released = False
         sink.declare(result_schemas(planner.current))
-        self._driver = StreamDriver(source, checkpoint, sink.writer(), trigger, runner)
+        if aside is not None:
+            aside.declare({LATE_ROWS: source.schema, BAD_ROWS: source.schema})
+        set_aside = None if aside is None else aside.writer()
+        writer = sink.writer()
+        self._driver = StreamDriver(source, checkpoint, writer, set_aside, trigger, runner)
         self._driver.start(self._columns())
 
     def add(self, query: QueriesLike) -> None:
@@ -169,7 +176,12 @@ class Run:
             self._driver.start(self._columns())
 
     def _columns(self) -> list[str]:
-        """The columns to ship: those of the plan, and of a batch that is to be run again."""
+        """The columns to ship: those of the plan, and of a batch that is to be run again.
+
+        Rows that are set aside keep all their columns.
+        """
+        if self.side_output is not None:
+            return list(self._source.schema.names)
         read = set(self._planner.current.columns()) | self._driver_columns()
         return [name for name in self._source.schema.names if name in read]
 
@@ -185,6 +197,8 @@ class Run:
         if not self._is_released:
             self._is_released = True
             self.sink.close()
+            if self.side_output is not None:
+                self.side_output.close()
             self._checkpoint.release()
 
     def __enter__(self) -> Self:

@@ -23,7 +23,8 @@ def read_limits(
     lateness: DurationLike,
     max_ahead: DurationLike | None,
     *,
-    fail: bool,
+    fail_on_bad_rows: bool,
+    fail_on_errors: bool,
 ) -> Limits:
     """Lateness and the horizon in ticks of the time column."""
     timeline = Timeline.of(schema, time)
@@ -42,7 +43,14 @@ def read_limits(
     ahead = None if max_ahead is None else duration(max_ahead)
     if ahead is not None and ahead < 0:
         raise WindowError(f"max_ahead is {max_ahead!r}", hint="use 0 or more, or None")
-    return Limits(late, ahead, fail)
+    return Limits(late, ahead, fail_on_bad_rows, fail_on_errors)
+
+
+def is_fail(option: str, value: str, other: str) -> bool:
+    """Whether an option says that the run is to fail; it may say one other thing."""
+    if value not in (other, "fail"):
+        raise DataError(f"{option} is {value!r}", hint=f"use {other} or fail")
+    return value == "fail"
 
 
 def read_trigger(trigger: str | timedelta | None) -> dict[str, Any]:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from threading import RLock
 
 import pyarrow as pa
 
 from muntin.engine.joining import check_streams
-from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
+from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.plan import SharedPlan, Strategy, build_plan
 from muntin.queries import Catalog, Query, Statement
-from muntin.queries import queries as read_queries
+from muntin.spark.frames import result_schema
 from muntin.spark.streaming.checkpoint import Changes, Checkpoint
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.source import StreamSource
+from muntin.spark.streaming.statements import parsed, reconcile
 from muntin.spark.streaming.tables import StaticTables
-
-_logger = logging.getLogger("muntin.spark")
 
 
 class Planner:
@@ -59,7 +57,7 @@ class Planner:
             queries: Iterable[Query] = asked
             if known is not None:
                 self._changes = known
-                queries = reconcile(_parsed(known.queries), _parsed(known.asked), asked)
+                queries = reconcile(parsed(known.queries), parsed(known.asked), asked)
             catalog = Catalog(queries)
             self._commit(catalog, self._build(catalog), [query.sql() for query in asked])
 
@@ -172,34 +170,6 @@ class Planner:
             raise QueryError(problems)
 
 
-def reconcile(
-    running: Sequence[Query], before: Sequence[Query], asked: Sequence[Query]
-) -> list[Query]:
-    """The queries to go on with: those that ran, with what the caller changed since.
-
-    A query that is asked for as it was before stays as it was, also if it has been removed or
-    replaced while the stream ran.
-    """
-    result = {query.name.lower(): query for query in running}
-    known = {query.name.lower(): query for query in before}
-    wanted = {query.name.lower(): query for query in asked}
-    for name in [name for name in known if name not in wanted and name in result]:
-        _logger.info("query %s is not asked for any more, and leaves", result.pop(name).name)
-    for name, query in wanted.items():
-        if known.get(name) == query:
-            if name not in result:
-                _logger.info("query %s was removed while the stream ran, and stays out", query.name)
-            continue
-        if result.get(name) != query:
-            verb = "replaces the one of its name" if name in result else "joins"
-            _logger.info("query %s %s", query.name, verb)
-        result[name] = query
-    for query in result.values():
-        if query.name.lower() not in wanted:
-            _logger.info("query %s was added while the stream ran, and goes on", query.name)
-    return list(result.values())
-
-
 def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:
     """Refuse a stream whose columns are not those that the state was made of."""
     for name in plan.columns():
@@ -213,19 +183,9 @@ def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:
             )
 
 
-def result_schemas(plan: SharedPlan) -> Mapping[str, pa.Schema]:
+def result_schemas(plan: SharedPlan) -> dict[str, pa.Schema]:
     """The columns of every query's results."""
-    kind = plan.timeline.type
-    return {
-        final.name: pa.schema(
-            [
-                ("window_start", kind),
-                ("window_end", kind),
-                *((output.name, output.value.type) for output in final.outputs),
-            ]
-        )
-        for final in plan.finals
-    }
+    return {final.name: result_schema(plan, final) for final in plan.finals}
 
 
 def _is_plan_of(plan: SharedPlan, queries: Sequence[Query]) -> bool:
@@ -247,13 +207,3 @@ def _check_order(plan: SharedPlan) -> None:
                     )
                 ]
             )
-
-
-def _parsed(texts: Sequence[str]) -> list[Query]:
-    try:
-        return list(read_queries(list(texts))) if texts else []
-    except MuntinError as error:
-        raise MuntinError(
-            f"a query of the checkpoint is not understood: {error}",
-            hint="continue with the version of Muntin that wrote it",
-        ) from error

@@ -1,8 +1,17 @@
-"""What goes wrong with a run and its checkpoint."""
+"""What goes wrong with a run and its checkpoint, in plain words."""
 
 from __future__ import annotations
 
+import re
+
+from muntin.errors import MuntinError
 from muntin.spark.problems import SparkError
+
+_HINT = "what is committed is safe: start again with the same checkpoint when the cause is gone"
+# What Python prints last for an error: its class with the module it is from, and its words.
+_RAISED = re.compile(r"(?:[A-Za-z_][\w$]*\.)*[A-Za-z_][\w$]*(?:Error|Exception): (.+)")
+# What Spark writes before the reason why a task failed in the JVM.
+_LOST = re.compile(r"Lost task [^\n]*?\([^()\n]*executor [^()\n]*\): (.+)")
 
 
 class CheckpointError(SparkError):
@@ -11,3 +20,48 @@ class CheckpointError(SparkError):
 
 class RunError(SparkError):
     """A run that has come to an end it was not asked for."""
+
+
+def as_run_error(error: BaseException) -> MuntinError:
+    """The error to raise for whatever ended a run; one of Muntin's own is raised as it is."""
+    if isinstance(error, MuntinError):
+        return error
+    reason, hint = reason_of(str(error))
+    return RunError(f"the run failed: {reason}", hint=f"{hint}; {_HINT}" if hint else _HINT)
+
+
+def reason_of(text: str) -> tuple[str, str | None]:
+    r"""The line that says why, of a report with stack traces, and the hint below it.
+
+    >>> report = "Job aborted\nTraceback (most recent call last):\n  File x\na.SinkError: full\n"
+    >>> reason_of(report + "Hint: free some space\n")
+    ('full', 'free some space')
+    >>> reason_of("Job aborted\nTraceback (most recent call last):\n  File x\nValueError: no\n")
+    ('ValueError: no', None)
+    >>> reason_of("calling o1\n: a.B: aborted\n\tat x\nCaused by: a.B: it died\n\tat y")
+    ('it died', None)
+    """
+    lines = text.splitlines()
+    marks = [i for i, line in enumerate(lines) if line.strip().startswith("Traceback (most recent")]
+    for mark in reversed(marks):
+        for place in range(mark + 1, len(lines)):
+            if lines[place] and not lines[place][0].isspace():
+                return _raised(lines[place].strip(), lines[place + 1 : place + 2])
+    # Java's own report tells more by its causes than by its first line.
+    causes = [line.split(": ", 2) for line in lines if line.startswith("Caused by: ")]
+    told = [cause[2] for cause in causes if len(cause) > 2]
+    given = told or [line.strip() for line in lines if line.strip()]
+    return given[0] if given else "Spark gives no reason", None
+
+
+def _raised(line: str, after: list[str]) -> tuple[str, str | None]:
+    """Of an error with a hint, which is one of Muntin's, only the words are of use."""
+    if not (after and after[0].startswith("Hint: ")):
+        return line, None
+    return _words(line), after[0].removeprefix("Hint: ")
+
+
+def _words(line: str) -> str:
+    """What an error says, without the name of its class."""
+    found = _RAISED.fullmatch(line.strip())
+    return found[1] if found else line.strip()

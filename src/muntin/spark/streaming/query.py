@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.sinks import Writer
 from muntin.spark.settings import PROVIDER, ROCKSDB
-from muntin.spark.streaming import report, stage_a, stage_b
+from muntin.spark.streaming import stage_a, stage_b
 from muntin.spark.streaming.checkpoint import Checkpoint
+from muntin.spark.streaming.records import REPORT_SCHEMA
 from muntin.spark.streaming.source import StreamSource
 from muntin.spark.streaming.stage_a import MapStage
 from muntin.spark.streaming.stage_b import StateStage
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+# The checkpoint lies on a local file system, where a plain rename is atomic and Hadoop keeps
+# checksums: Spark's ways for others start a process for most files they make.
+LOCAL_FILES = {
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming."
+    "checkpointing.FileSystemBasedCheckpointFileManager",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+}
 OnBatch = Callable[["DataFrame", int], None]
 _PATIENCE = 60.0  # seconds that Spark may take to commit a batch that has come to its end
 _NAP = 0.01
@@ -32,6 +40,7 @@ class StreamDriver:
         source: Where rows come from.
         checkpoint: Where Spark keeps offsets and state.
         writer: The half of the sink that runs in tasks.
+        aside: That of the side output, if there is one.
         trigger: When batches begin, as Spark's writer is told.
         on_batch: What the driver does with a batch.
     """
@@ -41,10 +50,12 @@ class StreamDriver:
         source: StreamSource,
         checkpoint: Checkpoint,
         writer: Writer[Any],
+        aside: Writer[Any] | None,
         trigger: Mapping[str, Any],
         on_batch: OnBatch,
     ) -> None:
-        self._source, self._checkpoint, self._writer = source, checkpoint, writer
+        self._source, self._checkpoint = source, checkpoint
+        self._writer, self._aside = writer, aside
         self._trigger, self._on_batch = dict(trigger), on_batch
         self._moment = Condition()
         self._is_busy = self._is_halting = False
@@ -64,6 +75,7 @@ class StreamDriver:
             # Small batches then write what changed, not a copy of the whole store.
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+            **LOCAL_FILES,
         }
         with _settings(self._source.session, settings):
             writer = self._stages(columns).writeStream.foreachBatch(self._run)
@@ -75,7 +87,7 @@ class StreamDriver:
 
     def _stages(self, columns: Sequence[str]) -> DataFrame:
         buckets = self._checkpoint.buckets
-        map_stage = MapStage(buckets, self._source.read)
+        map_stage = MapStage(buckets, self._source.read(columns), self._aside)
         state_stage = StateStage(buckets, self._writer)
         return (
             self._source.select(columns)
@@ -83,7 +95,7 @@ class StreamDriver:
             .groupBy("bucket")
             .applyInPandasWithState(
                 state_stage,
-                report.SCHEMA,
+                REPORT_SCHEMA,
                 stage_b.SCHEMA,
                 "append",
                 "NoTimeout",

@@ -6,6 +6,8 @@ A batch that runs again after a crash finds its record, so it makes the same dec
 from __future__ import annotations
 
 import json
+import pickle
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 from muntin.sinks.durable import TEMPORARY, make_folder, write_atomically
 from muntin.spark.streaming.problems import CheckpointError
 
+REPORT_SCHEMA = "report binary"
 _KEPT = 16
 _DIGITS = 20
 
@@ -79,6 +82,38 @@ class BatchOutcome:
             results={name: n for name, n in self.results.items() if name in names},
             errors={name: n for name, n in self.errors.items() if name in names},
         )
+
+
+@dataclass
+class BucketReport:
+    """One bucket's part of a batch.
+
+    ``written`` are the sink's entries for the results of several buckets, which ``covers``
+    counts: a task writes the results of all its buckets together. ``aside`` are those for rows
+    that were late or bad.
+    """
+
+    bucket: int
+    latest: int
+    rows: int = 0
+    late_rows: int = 0
+    bad_rows: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    results: dict[str, int] = field(default_factory=dict)
+    state_bytes: int = 0
+    covers: int = 0
+    written: Sequence[object] = ()
+    aside: Sequence[object] = ()
+
+    def to_bytes(self) -> bytes:
+        """The report as bytes."""
+        return pickle.dumps(self, protocol=5)
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> BucketReport:
+        """The report that `to_bytes` wrote."""
+        report: BucketReport = pickle.loads(data)
+        return report
 
 
 class RecordLog:

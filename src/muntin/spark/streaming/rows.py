@@ -1,10 +1,9 @@
-"""Rows whose time can be used, told from those that are set aside."""
+"""The rows of a batch sorted out: those that count, those that are late, those that are bad."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,49 +13,52 @@ _DAY = 86_400_000_000
 
 
 @dataclass(frozen=True)
-class Usable:
-    """The rows of a batch that have a time, their largest tick, and how many others there were."""
+class SortedOut:
+    """The rows of a batch by what becomes of them, and the largest tick of any that can be used."""
 
     rows: pa.Table
+    late: pa.Table
+    bad: pa.Table
     latest: int | None
-    bad_rows: int
 
 
-def usable_rows(batch: pa.Table, timeline: Timeline, horizon: int | None) -> Usable:
-    """Leave out rows without a time, and rows whose time lies beyond the horizon.
+def sort_out(
+    batch: pa.Table, timeline: Timeline, horizon: int | None, watermark: int | None
+) -> SortedOut:
+    """Tell apart the rows below the watermark, and those without a time or beyond the horizon.
 
-    The horizon is a tick, or None where any time will do that window arithmetic can take.
+    Both are ticks; None where any time will do that window arithmetic can take.
 
-    >>> times = pa.table({"ts": pa.array([1, None, 7, 2**62])})
-    >>> found = usable_rows(times, Timeline("ts", pa.int64()), 6)
-    >>> found.latest, found.bad_rows
-    (1, 3)
+    >>> times = pa.table({"ts": pa.array([1, None, 7, 2**62, 5])})
+    >>> found = sort_out(times, Timeline("ts", pa.int64()), 6, 3)
+    >>> [part["ts"].to_pylist() for part in (found.rows, found.late, found.bad)], found.latest
+    ([[5], [1], [None, 7, 4611686018427387904]], 5)
     """
     units = _units(batch[timeline.column].combine_chunks(), timeline)
     unit = _unit(timeline)
     high = MAX_TICK if horizon is None else min(horizon, MAX_TICK)
-    bounds = pc.min_max(units)
     low_unit, high_unit = -(MAX_TICK // unit), high // unit
-    fits = bounds["max"].is_valid and (
-        bounds["min"].as_py() >= low_unit and bounds["max"].as_py() <= high_unit
-    )
-    if fits and not units.null_count:
-        return Usable(batch, bounds["max"].as_py() * unit, 0)
-    kept = pc.and_(
-        pc.greater_equal(units, pa.scalar(low_unit)), pc.less_equal(units, pa.scalar(high_unit))
-    ).fill_null(False)
-    rows = batch.filter(kept)
-    largest = pc.max(units.filter(kept)).as_py()
-    latest = None if largest is None else largest * unit
-    return Usable(rows, latest, batch.num_rows - rows.num_rows)
+    bounds = pc.min_max(units)
+    lowest, highest = bounds["min"].as_py(), bounds["max"].as_py()
+    nothing = batch.slice(0, 0)
+    bad, late = nothing, nothing
+    fits = highest is not None and lowest >= low_unit and highest <= high_unit
+    if not fits or units.null_count:
+        usable = _at_least(units, low_unit, pc.less_equal(units, pa.scalar(high_unit)))
+        batch, bad = batch.filter(usable), batch.filter(pc.invert(usable))
+        units = units.filter(usable)
+        bounds = pc.min_max(units)
+        lowest, highest = bounds["min"].as_py(), bounds["max"].as_py()
+    if watermark is not None and lowest is not None and lowest * unit < watermark:
+        # The first unit that begins at the watermark or after it.
+        timely = _at_least(units, -(-watermark // unit))
+        batch, late = batch.filter(timely), batch.filter(pc.invert(timely))
+    return SortedOut(batch, late, bad, None if highest is None else highest * unit)
 
 
-def count_late(batch: pa.Table, timeline: Timeline, watermark: int | None) -> int:
-    """How many rows of usable times lie below the watermark."""
-    if watermark is None or not batch.num_rows:
-        return 0
-    ticks = timeline.to_ticks(batch[timeline.column].combine_chunks()).to_numpy()
-    return int(np.count_nonzero(ticks < watermark))
+def _at_least(units: pa.Array, least: int, also: pa.Array | None = None) -> pa.Array:
+    found = pc.greater_equal(units, pa.scalar(least))
+    return (found if also is None else pc.and_(found, also)).fill_null(False)
 
 
 def _units(values: pa.Array, timeline: Timeline) -> pa.Array:

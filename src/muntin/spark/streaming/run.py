@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal
 
-from muntin.errors import DataError
 from muntin.plan import Strategy
 from muntin.queries import QueriesLike
 from muntin.queries import queries as read_queries
 from muntin.sinks import Sink, memory
 from muntin.spark.existing import require_session
 from muntin.spark.problems import SparkWarning
+from muntin.spark.streaming.aside import SideOutput, read_side_output
 from muntin.spark.streaming.batches import BatchRunner
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.handle import Run
-from muntin.spark.streaming.options import bucket_count, read_limits, read_trigger
+from muntin.spark.streaming.options import bucket_count, is_fail, read_limits, read_trigger
 from muntin.spark.streaming.plans import Planner
 from muntin.spark.streaming.source import StreamSource, stream_source
 from muntin.spark.streaming.tables import StaticTables
@@ -40,7 +40,9 @@ def run(
     trigger: str | timedelta | None = None,
     sink: Sink[Any] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    on_error: Literal["null", "fail"] = "null",
     on_bad_row: Literal["skip", "fail"] = "skip",
+    side_output: SideOutput | None = None,
     max_ahead: DurationLike | None = "1 day",
     partitions: int | None = None,
     buckets: int | None = None,
@@ -57,7 +59,8 @@ def run(
     that is added joins, one that is gone leaves, one whose query differs is replaced.
 
     Args:
-        stream: A streaming DataFrame, from any source that Spark can read.
+        stream: A streaming DataFrame, from any source that Spark can read; or files that arrive in
+            a folder, which Spark's workers read themselves (:func:`muntin.files`).
         queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
         time: The column of event times: timestamps, dates or integers.
         name: What FROM must call the stream; any name will do if not given.
@@ -68,8 +71,12 @@ def run(
             there is and end; as fast as possible unless said otherwise.
         sink: Where results go, from ``muntin.sinks``; the driver's memory unless said otherwise.
         checkpoint: A folder of this run's own; a temporary one unless said otherwise.
+        on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and is
+            counted, or it ends the run.
         on_bad_row: What a row without a time that can be used does: it is left out and counted,
             or it ends the run.
+        side_output: Where rows go that are late or bad, with all their columns: a folder, a sink,
+            or a function of the batch id, ``late_rows`` or ``bad_rows``, and the rows.
         max_ahead: How far ahead of the clock a time may be; a row beyond is a bad row. None for
             any. Times that are numbers have no clock.
         partitions: How many tasks keep state, about the number of cores; fixed by the checkpoint.
@@ -84,9 +91,16 @@ def run(
     """
     source = stream_source(stream)
     require_session(source.session)
-    if on_bad_row not in ("skip", "fail"):
-        raise DataError(f"on_bad_row is {on_bad_row!r}", hint="use skip or fail")
-    limits = read_limits(source.schema, time, lateness, max_ahead, fail=on_bad_row == "fail")
+    limits = read_limits(
+        source.schema,
+        time,
+        lateness,
+        max_ahead,
+        fail_on_bad_rows=is_fail("on_bad_row", on_bad_row, "skip"),
+        fail_on_errors=is_fail("on_error", on_error, "null"),
+    )
+    destination = memory() if sink is None else sink
+    aside = read_side_output(side_output, destination)
     chosen = read_trigger(trigger)
     asked = read_queries(queries)
     spread = _spread(source, partitions, buckets)
@@ -96,14 +110,15 @@ def run(
         known = kept.changes()
         static = StaticTables(tables, kept, known.tables if known else {})
         planner = Planner(source, time, kept, static, name=name, strategy=strategy)
-        destination = memory() if sink is None else sink
-        destination.recover(kept.last_committed(), run=kept.run)
-        runner = BatchRunner(kept, planner, destination, limits)
+        for each in (destination, aside):
+            if each is not None:
+                each.recover(kept.last_committed(), run=kept.run)
+        runner = BatchRunner(kept, planner, destination, aside, limits)
         planner.start(asked, runner.outcome.state)
         if kept.status == "closing":
             runner.finish(source.session, destination.writer())
             kept.refuse_closed()
-        return Run(source, kept, planner, runner, destination, chosen)
+        return Run(source, kept, planner, runner, destination, aside, chosen)
     except BaseException:
         kept.release()
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 from muntin.spark.existing import is_connect, refuse_connect
+from muntin.spark.files.files import Files
+from muntin.spark.frames import quoted
 from muntin.spark.streaming.stage_a import Reader
 
 if TYPE_CHECKING:
@@ -18,14 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StreamSource:
-    """A streaming DataFrame and its columns as Arrow has them.
+    """A streaming DataFrame, and the columns of its rows as Arrow has them.
 
-    Columns of types that Arrow lacks are not there for queries.
+    Columns of types that Arrow lacks are not there for queries. Where the DataFrame carries names
+    of files, ``reader`` gives the function that reads some columns of them in tasks.
     """
 
     frame: DataFrame
     schema: pa.Schema
-    read: Reader | None = None
+    reader: Callable[[Sequence[str]], Reader] | None = None
 
     @property
     def session(self) -> SparkSession:
@@ -33,18 +36,28 @@ class StreamSource:
         return self.frame.sparkSession
 
     def select(self, columns: Sequence[str]) -> DataFrame:
-        """The stream with some of its columns only."""
-        return self.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+        """What Spark hands to tasks so that they get these columns."""
+        if self.reader is not None:
+            return self.frame
+        return self.frame.select(*(quoted(name) for name in columns))
+
+    def read(self, columns: Sequence[str]) -> Reader | None:
+        """What turns that into rows; None where it is the rows."""
+        return None if self.reader is None else self.reader(columns)
 
 
 def stream_source(data: Any) -> StreamSource:
-    """The source that a streaming DataFrame is."""
+    """The source that a streaming DataFrame is, or files that arrive."""
+    if isinstance(data, Files):
+        from muntin.spark.streaming.files import files_source  # noqa: PLC0415  it imports this
+
+        return files_source(data)
     if is_connect(data):
         raise refuse_connect("this DataFrame")
     if not hasattr(data, "isStreaming"):
         raise DataError(
             f"cannot run over data of type {type(data).__name__}",
-            hint="give a streaming DataFrame, as spark.readStream makes it; "
+            hint="give a streaming DataFrame, as spark.readStream makes it, or muntin.files(...); "
             "muntin.aggregate is for bounded data",
         )
     if not data.isStreaming:

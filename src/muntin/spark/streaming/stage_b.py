@@ -15,8 +15,8 @@ from muntin.engine.state import State
 from muntin.engine.wire import from_bytes
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.job import Job, current_job, task_context
-from muntin.spark.streaming.report import BucketReport
+from muntin.spark.streaming.job import Job, current_job, end_task, task_context
+from muntin.spark.streaming.records import BucketReport
 from muntin.spark.streaming.stage_a import NO_TIME, Counts
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class StateStage:
             dict(counts.errors + answered.errors),
             {name: table.num_rows for name, table in answered.tables.items() if table.num_rows},
             kept.store(),
+            aside=counts.aside,
         )
         self._write(job, report, answered.tables)
         yield pd.DataFrame({"report": [report.to_bytes()]})
@@ -75,6 +76,7 @@ class StateStage:
         report.written = self.writer.write(job.record.batch, attempt, united)
         report.covers = len(waiting)
         waiting.clear()
+        end_task()
 
 
 def _collect(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], Counts]:
@@ -84,9 +86,9 @@ def _collect(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], Counts]:
     for frame in frames:
         blobs += [bytes(blob) for blob in frame["partials"] if blob is not None]
         counts.latest = max(counts.latest, int(frame["latest"].max()))
-        for text in frame["counts"]:
-            if text is not None:
-                counts.add_text(text)
+        for data in frame["counts"]:
+            if data is not None:
+                counts.add_bytes(bytes(data))
     return blobs, counts
 
 

@@ -1,12 +1,16 @@
-"""What a user hands to a run that is under way, as statements."""
+"""What a user asks of a run: statements while it is under way, and other queries at a restart."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import logging
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from muntin.errors import MuntinError
 from muntin.queries import CreateQuery, QueriesLike, Query, QueryBuilder, Statement, parse
 from muntin.queries import queries as read_queries
+
+_logger = logging.getLogger("muntin.spark")
 
 
 def statements_of(spec: QueriesLike, taken: Collection[str]) -> list[Statement]:
@@ -33,3 +37,42 @@ def statements_of(spec: QueriesLike, taken: Collection[str]) -> list[Statement]:
 def _many(spec: object) -> Iterable[object]:
     # What is no query at all is refused with the others, in the words of the reader.
     return spec if isinstance(spec, Iterable) and not isinstance(spec, bytes) else [spec]
+
+
+def reconcile(
+    running: Sequence[Query], before: Sequence[Query], asked: Sequence[Query]
+) -> list[Query]:
+    """The queries to go on with: those that ran, with what the caller changed since.
+
+    A query that is asked for as it was before stays as it was, also if it has been removed or
+    replaced while the stream ran.
+    """
+    result = {query.name.lower(): query for query in running}
+    known = {query.name.lower(): query for query in before}
+    wanted = {query.name.lower(): query for query in asked}
+    for name in [name for name in known if name not in wanted and name in result]:
+        _logger.info("query %s is not asked for any more, and leaves", result.pop(name).name)
+    for name, query in wanted.items():
+        if known.get(name) == query:
+            if name not in result:
+                _logger.info("query %s was removed while the stream ran, and stays out", query.name)
+            continue
+        if result.get(name) != query:
+            verb = "replaces the one of its name" if name in result else "joins"
+            _logger.info("query %s %s", query.name, verb)
+        result[name] = query
+    for query in result.values():
+        if query.name.lower() not in wanted:
+            _logger.info("query %s was added while the stream ran, and goes on", query.name)
+    return list(result.values())
+
+
+def parsed(texts: Sequence[str]) -> list[Query]:
+    """The queries that a checkpoint holds as SQL."""
+    try:
+        return list(read_queries(list(texts))) if texts else []
+    except MuntinError as error:
+        raise MuntinError(
+            f"a query of the checkpoint is not understood: {error}",
+            hint="continue with the version of Muntin that wrote it",
+        ) from error
