@@ -80,6 +80,7 @@ class BatchRunner:
         outcome = self._sum_up(record, reports)
         self._checkpoint.records.write_outcome(outcome)
         self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
+        self._planner.rate = _rate(self.outcome, outcome) or self._planner.rate
         self.outcome = outcome
         self._planner.adopt(outcome.state)
         if batch % _PRUNE_EVERY == 0:
@@ -202,3 +203,10 @@ class BatchRunner:
             dict(errors),
             sum(report.state_bytes for report in reports) if reports else before.state_bytes,
         ).without_others(names)
+
+
+def _rate(before: BatchOutcome, after: BatchOutcome) -> float | None:
+    """Rows per tick of event time, if a batch has moved on in it."""
+    if before.seen is None or after.seen is None or after.seen == before.seen:
+        return None
+    return (after.rows - before.rows) / (after.seen - before.seen)

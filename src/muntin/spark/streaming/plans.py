@@ -9,8 +9,11 @@ import pyarrow as pa
 
 from muntin.engine.joining import check_streams
 from muntin.errors import Problem, QueryError, did_you_mean
+from muntin.optimizer.homes import with_homes
+from muntin.optimizer.sharing import Optimizer, OptimizerName
 from muntin.plan import SharedPlan, Strategy, build_plan
 from muntin.queries import Catalog, Query, Statement
+from muntin.sinks import with_key
 from muntin.spark.frames import result_schema
 from muntin.spark.streaming.checkpoint import Changes, Checkpoint
 from muntin.spark.streaming.problems import CheckpointError
@@ -36,9 +39,13 @@ class Planner:
         *,
         name: str | None,
         strategy: Strategy,
+        optimizer: OptimizerName,
     ) -> None:
         self._source, self._time, self._checkpoint = source, time, checkpoint
         self._name, self._strategy = name, strategy
+        self._sharer = Optimizer(optimizer, self._measured)
+        # Rows per tick, as far as batches have told.
+        self.rate: float | None = None
         self.tables = tables
         self.lock = RLock()
         self._changes = Changes()
@@ -150,10 +157,14 @@ class Planner:
             strategy=self._strategy,
             tables=self.tables.schemas,
             previous=previous,
+            sharer=self._sharer,
         )
         check_streams(plan)
         _check_order(plan)
-        return plan
+        return with_homes(plan, self._checkpoint.buckets.count, previous)
+
+    def _measured(self) -> float | None:
+        return self.rate
 
     def _check_sources(self, queries: Sequence[Query]) -> None:
         if self._name is None:
@@ -184,8 +195,12 @@ def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:
 
 
 def result_schemas(plan: SharedPlan) -> dict[str, pa.Schema]:
-    """The columns of every query's results."""
-    return {final.name: result_schema(plan, final) for final in plan.finals}
+    """The columns of every query's results, and which of them name a row: window and groups."""
+    found = {}
+    for final in plan.finals:
+        schema = result_schema(plan, final)
+        found[final.name] = with_key(schema, schema.names[: 2 + len(final.grouping)])
+    return found
 
 
 def _is_plan_of(plan: SharedPlan, queries: Sequence[Query]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal
 
+from muntin.optimizer.sharing import OptimizerName
 from muntin.plan import Strategy
 from muntin.queries import QueriesLike
 from muntin.queries import queries as read_queries
@@ -47,6 +48,7 @@ def run(
     partitions: int | None = None,
     buckets: int | None = None,
     strategy: Strategy = "cells",
+    optimizer: OptimizerName = "auto",
 ) -> Run:
     """Answer many sliding-window queries over a stream in one shared pass.
 
@@ -82,6 +84,9 @@ def run(
         partitions: How many tasks keep state, about the number of cores; fixed by the checkpoint.
         buckets: How many parts state is kept in; fixed by the checkpoint.
         strategy: What queries share; see ``muntin.aggregate``.
+        optimizer: Who decides which queries share slices; see ``muntin.aggregate``. A stream
+            shares all until batches have told how many rows come. Queries that run stay in
+            their trees.
 
     Returns:
         The run, which has started.
@@ -109,7 +114,9 @@ def run(
         kept.refuse_closed()
         known = kept.changes()
         static = StaticTables(tables, kept, known.tables if known else {})
-        planner = Planner(source, time, kept, static, name=name, strategy=strategy)
+        planner = Planner(
+            source, time, kept, static, name=name, strategy=strategy, optimizer=optimizer
+        )
         for each in (destination, aside):
             if each is not None:
                 each.recover(kept.last_committed(), run=kept.run)
@@ -120,6 +127,9 @@ def run(
             kept.refuse_closed()
         return Run(source, kept, planner, runner, destination, aside, chosen)
     except BaseException:
+        for each in (destination, aside):
+            if each is not None:
+                each.close()
         kept.release()
         raise
 
