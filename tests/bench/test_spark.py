@@ -30,9 +30,11 @@ def test_small_run() -> None:
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout[done.stdout.index("{") :])
-    table, steps = report["sections"]
+    table, steps, *streams = report["sections"]
     assert len(table["columns"]) == 1 + len(SMALL.sizes)
     assert [row[0].split(":")[0] for row in table["rows"]].count("Spark") == 2
     assert "rows to partials" in [row[0] for row in steps["rows"]]
-    assert len(report["checks"]) == 6
+    assert len(streams) == 5
+    assert all(each["title"].startswith("stream") and each["rows"] for each in streams)
+    assert len(report["checks"]) == 7
     assert all(check["value"] > 0 for check in report["checks"])

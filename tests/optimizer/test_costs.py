@@ -11,7 +11,7 @@ from muntin.aggregators import create
 from muntin.errors import AggregateError, WindowError
 from muntin.optimizer import costs_machine
 from muntin.optimizer.costs import TECHNIQUES, WindowQuery, omega, plan_cost, tree_cost
-from muntin.optimizer.costs_machine import MachineCosts, machine_costs
+from muntin.optimizer.costs_machine import MachineCosts, TechniqueCosts, machine_costs
 from muntin.optimizer.costs_omega import harmonic, omega_alone
 
 RANGES = [3, 7, 16, 40, 64]
@@ -104,7 +104,7 @@ def test_what_cannot_be_is_refused():
 
 
 def test_measured_costs_are_kept_and_bad_files_measured_anew(tmp_path, monkeypatch):
-    measured = MachineCosts(1e-9, dict.fromkeys(TECHNIQUES, 2e-9))
+    measured = MachineCosts(1e-9, dict.fromkeys(TECHNIQUES, TechniqueCosts(2e-9, 3e-9, 0.0)))
     calls = []
     monkeypatch.setattr(costs_machine, "calibrate", lambda: calls.append(1) or measured)
     folder = tmp_path / "cache"
@@ -123,8 +123,15 @@ def test_measured_costs_are_kept_and_bad_files_measured_anew(tmp_path, monkeypat
 def test_calibration_finds_times(monkeypatch):
     monkeypatch.setattr(costs_machine, "REPEATS", 1)
     monkeypatch.setattr(costs_machine, "PARTIALS", 512)
-    monkeypatch.setattr(costs_machine, "ROWS", 4096)
+    monkeypatch.setattr(costs_machine, "ROWS", 2**13)
     found = costs_machine.calibrate()
     assert found.row > 0
-    assert set(found.operations) == set(TECHNIQUES)
-    assert min(found.operations.values()) > 0
+    assert tuple(found.techniques) == TECHNIQUES
+    for costs in found.techniques.values():
+        assert min(costs.edge, costs.operation, costs.answer) >= 0
+        assert costs.seconds(edges=1.0, omega_=4.0, queries=1) > 0
+
+
+def test_costs_are_fitted_and_never_below_zero():
+    assert costs_machine.fitted([[1, 2], [1, 4], [3, 1]], [5.0, 9.0, 5.0]) == pytest.approx([1, 2])
+    assert costs_machine.fitted([[1, 1], [1, 2], [1, 3]], [3.0, 2.0, 1.0])[1] == 0

@@ -11,7 +11,7 @@ import muntin
 from engine.rich_queries import rich_queries, rich_stream
 from muntin.engine import LocalEngine
 from muntin.errors import MuntinError
-from muntin.optimizer.sharing import OPTIMIZERS, Optimizer
+from muntin.optimizer.sharing import OPTIMIZERS, STEPS_PER_ROW, Optimizer
 from muntin.plan import SharedPlan, build_plan
 from muntin.queries import queries
 from muntin.testing import rows_of
@@ -27,16 +27,39 @@ def windows(*slides: int, call: str = "max(v)") -> str:
     )
 
 
-def plan_of(sql: str, rate: float | None, previous: SharedPlan | None = None) -> SharedPlan:
-    return build_plan(queries(sql), SCHEMA, "t", sharer=Optimizer(rate=rate), previous=previous)
+# With a row worth this little, windows that share few edges are in trees of their own.
+CHEAP_ROWS = 0.01
 
 
-def test_few_rows_and_many_edges_make_several_trees_and_many_rows_make_one() -> None:
-    assert len(plan_of(windows(*SLIDES), rate=0.0001).slicings) > 1
-    dense = plan_of(windows(*SLIDES), rate=100.0)
+def plan_of(
+    sql: str,
+    rate: float | None,
+    previous: SharedPlan | None = None,
+    steps_per_row: float = STEPS_PER_ROW,
+) -> SharedPlan:
+    optimizer = Optimizer(rate=rate, steps_per_row=steps_per_row)
+    return build_plan(queries(sql), SCHEMA, "t", sharer=optimizer, previous=previous)
+
+
+def test_a_fine_slide_among_coarse_windows_has_its_own_tree_unless_rows_are_many() -> None:
+    coarse = ";".join(
+        f"CREATE QUERY c{overlap} AS SELECT max(v) AS a FROM s [RANGE {8 * overlap} SLIDE 8]"
+        for overlap in range(2, 26)
+    )
+    sql = f"{windows(1)};{coarse}"
+    owned = {slicing.owner: len(slicing.windows) for slicing in plan_of(sql, rate=1.0).slicings}
+    assert sorted(owned.values()) == [1, 24]
+    # Slices without rows are not stepped over: ever fewer rows change nothing.
+    assert len(plan_of(sql, rate=0.0001).slicings) == 2
+    dense = plan_of(sql, rate=100.0)
     assert len(dense.slicings) == 1
     assert dense.why.startswith("one tree for all takes")
-    assert len(plan_of(windows(*SLIDES), rate=None).slicings) == 1
+    assert len(plan_of(sql, rate=None).slicings) == 1
+
+
+def test_what_a_row_is_worth_decides() -> None:
+    assert len(plan_of(windows(*SLIDES), rate=0.05).slicings) == 1
+    assert len(plan_of(windows(*SLIDES), rate=0.05, steps_per_row=CHEAP_ROWS).slicings) == 5
 
 
 def test_a_rate_is_asked_for_only_where_it_matters() -> None:
@@ -51,7 +74,8 @@ def test_a_rate_is_asked_for_only_where_it_matters() -> None:
 
 
 def test_queries_that_run_stay_in_their_trees() -> None:
-    first = plan_of(windows(*SLIDES), rate=0.0001)
+    first = plan_of(windows(*SLIDES), rate=0.05, steps_per_row=CHEAP_ROWS)
+    assert len(first.slicings) == 5
     joined = plan_of(windows(*SLIDES, 194), rate=100.0, previous=first)
     owner = {
         final.name: joined.slicings[joined.partials[final.partials].slicing].owner
@@ -84,7 +108,7 @@ def test_queries_that_join_an_optimized_stream_change_no_other(seed: int) -> Non
     size = 600
     times = sorted(rng.randrange(3000) for _ in range(size))
     table = pa.table({"t": times, "v": [rng.randrange(100) for _ in range(size)]})
-    first = plan_of(windows(*SLIDES), rate=0.0001)
+    first = plan_of(windows(*SLIDES), rate=0.05, steps_per_row=CHEAP_ROWS)
     alone = LocalEngine(plan_of(windows(*SLIDES), rate=None), 0)
     joined = LocalEngine(first, 0)
     answers: dict[str, list[str]] = {}

@@ -9,7 +9,7 @@ from muntin.bench.report import Report
 from muntin.errors import MuntinError, did_you_mean
 
 # Each is a module with a function `run`, imported when asked for.
-NAMES = ("aggregators", "local", "sharing", "spark")
+NAMES = ("aggregators", "local", "optimizer", "sharing", "spark")
 
 
 def run(name: str) -> Report:

@@ -14,6 +14,12 @@ from muntin.bench.sharing import QUICK_VARIABLE
 from muntin.bench.sharing_data import SYMBOLS, hour
 from muntin.bench.sharing_workloads import NAMES
 from muntin.bench.spark_bounded import Input, measure_workload, promises, steps, table
+from muntin.bench.spark_streaming import (
+    STREAM_FULL,
+    STREAM_SMALL,
+    StreamScale,
+    streaming_sections,
+)
 from muntin.spark import session, stop
 
 
@@ -28,14 +34,15 @@ class Scale:
     separately: int = 16
     repeats: int = 3
     row_group: int = 250_000
+    stream: StreamScale = STREAM_FULL
 
 
 FULL = Scale()
-SMALL = Scale(20_000, 50, (1, 4), ("C low sharing",), 2, 1, 4_000)
+SMALL = Scale(20_000, 50, (1, 4), ("C low sharing",), 2, 1, 4_000, STREAM_SMALL)
 
 
 def run(scale: Scale | None = None) -> Report:
-    """Compare all answers, then time both ways, Spark's own queries, and a plain scan."""
+    """Compare all answers, then time both ways, Spark's own queries, a plain scan, and streams."""
     if scale is None:
         scale = SMALL if os.environ.get(QUICK_VARIABLE) else FULL
     market = hour(scale.rows, scale.symbols)
@@ -49,6 +56,7 @@ def run(scale: Scale | None = None) -> Report:
                 measure_workload(given, name, scale.sizes, scale.separately, scale.repeats)
                 for name in scale.workloads
             ]
+        streaming, kept = streaming_sections(running, scale.stream)
     finally:
         stop(running)
     return Report(
@@ -57,6 +65,7 @@ def run(scale: Scale | None = None) -> Report:
         sections=(
             *(table(each, scale.sizes) for each in found),
             steps(found[-1], max(scale.sizes)),
+            *streaming,
         ),
-        checks=tuple(promises(found, scale.sizes)),
+        checks=(*promises(found, scale.sizes), *kept),
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates import Part, resolve
@@ -21,26 +21,59 @@ from muntin.optimizer.costs import TECHNIQUES, Technique, omega
 from muntin.optimizer.weaving import Weaving
 
 # What is kept has this form; a file of another one is measured anew.
-FORMAT = 1
+FORMAT = 2
 FILE = "machine-costs.json"
 
-# Three windows that small and large trees have; partials and rows of one measurement.
-RANGES = (4, 64, 256)
-PARTIALS, ROWS, SLICES = 2**12, 2**17, 64
+# Windows of few and many queries, short and long, that the constants of a technique are fitted
+# to; partials and rows of one measurement.
+RANGES = (
+    (1,),
+    (4,),
+    (200,),
+    (3, 9),
+    (30, 300),
+    (2, 4, 8, 16),
+    (5, 90, 500, 900),
+    (*range(5, 120, 8),),
+)
+PARTIALS, ROWS, SLICES = 2**13, 2**17, 2**13
 REPEATS = 5
 
 
 @dataclass(frozen=True)
+class TechniqueCosts:
+    """Seconds that the final answers of a tree take.
+
+    Attributes:
+        edge: For every edge of the tree, whoever asks.
+        operation: For each of the Ω operations at an edge.
+        answer: For each query at an edge, to hand its answer over.
+    """
+
+    edge: float
+    operation: float
+    answer: float
+
+    def seconds(self, edges: float, omega_: float, queries: int) -> float:
+        """What so many edges take.
+
+        >>> TechniqueCosts(1.0, 0.5, 0.25).seconds(edges=2, omega_=4, queries=8)
+        10.0
+        """
+        return edges * (self.edge + self.operation * omega_ + self.answer * queries)
+
+
+@dataclass(frozen=True)
 class MachineCosts:
-    """Seconds that operations take.
+    """Seconds that a plan's work takes.
 
     Attributes:
         row: To put one row into its slice.
-        operations: For one final operation, by technique.
+        techniques: What final answers take, by technique.
     """
 
     row: float
-    operations: Mapping[str, float]
+    techniques: Mapping[str, TechniqueCosts]
 
     def seconds(self, weaving: Weaving) -> float:
         """Seconds of work per time unit that a plan takes: below 1 a second, one core keeps up.
@@ -48,12 +81,15 @@ class MachineCosts:
         >>> from muntin.optimizer.costs import WindowQuery
         >>> from muntin.optimizer.weaving import all_share
         >>> plan = all_share([WindowQuery(6, 2)], rate=10, technique="panes")
-        >>> MachineCosts(row=0.01, operations={"panes": 0.1}).seconds(plan)
-        0.25
+        >>> MachineCosts(0.01, {"panes": TechniqueCosts(0.2, 0.1, 0.1)}).seconds(plan)
+        0.4
         """
+        costs = self.techniques[weaving.technique]
         partial = weaving.combined + sum(cost.partial for cost in weaving.costs)
-        final = sum(cost.final for cost in weaving.costs)
-        return partial * self.row + final * self.operations[weaving.technique]
+        return partial * self.row + sum(
+            costs.seconds(cost.edges, cost.omega, len(tree))
+            for cost, tree in zip(weaving.costs, weaving.trees, strict=True)
+        )
 
 
 def calibrate() -> MachineCosts:
@@ -62,7 +98,7 @@ def calibrate() -> MachineCosts:
     Rows and partials are doubles, summed exactly; SlickDeque (Non-Inv) takes their maximum.
     """
     return MachineCosts(
-        row=_row(), operations={technique: _operation(technique) for technique in TECHNIQUES}
+        row=_row(), techniques={technique: _technique(technique) for technique in TECHNIQUES}
     )
 
 
@@ -76,6 +112,31 @@ def machine_costs(folder: Path | None) -> MachineCosts:
     return kept
 
 
+def fitted(counts: npt.ArrayLike, seconds: npt.ArrayLike) -> list[float]:
+    """What each kind of work costs, at least 0, by least squares of relative errors.
+
+    Args:
+        counts: A line for each measurement, a column for each kind of work.
+        seconds: What was measured.
+
+    >>> [round(each, 6) for each in fitted([[1, 0], [1, 1], [2, 5]], [2.0, 3.0, 9.0])]
+    [2.0, 1.0]
+    """
+    work: npt.NDArray[np.float64] = np.asarray(counts, dtype=np.float64)
+    taken: npt.NDArray[np.float64] = np.asarray(seconds, dtype=np.float64)
+    relative = work / taken[:, None]
+    kept = list(range(work.shape[1]))
+    while True:
+        found = np.linalg.lstsq(relative[:, kept], np.ones(len(taken)), rcond=None)[0]
+        if found.min() >= 0:
+            break
+        # What would cost less than nothing is no cause: the others explain it better alone.
+        kept.pop(int(found.argmin()))
+    costs = np.zeros(work.shape[1])
+    costs[kept] = found
+    return [float(cost) for cost in costs]
+
+
 def _row() -> float:
     # Columns bring compiled kernels, which planning does without.
     from muntin.aggregates.columns import empty  # noqa: PLC0415
@@ -83,43 +144,54 @@ def _row() -> float:
     cells = np.repeat(np.arange(SLICES), ROWS // SLICES)
     values = pa.array(_values(ROWS))
     column = empty(Part("sum", (pa.float64(),)), SLICES)
-    return _median_seconds(lambda: column.update(cells, (values,))) / ROWS
+    return _least_seconds(lambda: column.update(cells, (values,))) / ROWS
 
 
-def _operation(technique: Technique) -> float:
-    """Time over Ω, so that what Ω leaves out is in the constant."""
+def _technique(technique: Technique) -> TechniqueCosts:
+    counts = [(1.0, omega(technique, ranges, ranges), len(ranges)) for ranges in RANGES]
+    seconds = [_per_partial(technique, ranges) for ranges in RANGES]
+    return TechniqueCosts(*fitted(counts, seconds))
+
+
+def _per_partial(technique: Technique, ranges: Sequence[int]) -> float:
+    """Seconds from one slice to the next where all ranges are answered."""
     name = "max" if technique == "slickdeque_noninv" else "sum"
-    window = create(technique, resolve(name, [pa.float64()]), ranges=RANGES)
+    window = create(technique, resolve(name, [pa.float64()]), ranges=ranges)
     values = _values(PARTIALS)
-    seconds = _median_seconds(lambda: window.run(values))
-    return seconds / (PARTIALS * omega(technique, RANGES, RANGES))
+    return _least_seconds(lambda: window.run(values)) / PARTIALS
 
 
-def _values(size: int) -> np.ndarray:
+def _values(size: int) -> npt.NDArray[np.float64]:
     return np.random.default_rng(7).random(size)
 
 
-def _median_seconds(work: Callable[[], object]) -> float:
+def _least_seconds(work: Callable[[], object]) -> float:
+    """Processor time of the fastest of some runs: what else the machine does only ever adds."""
     work()
     taken = []
     for _ in range(REPEATS):
-        begin = time.perf_counter()
+        begin = time.process_time()
         work()
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken)
+        taken.append(time.process_time() - begin)
+    return min(taken)
 
 
 def _read(path: Path) -> MachineCosts | None:
     try:
         kept = json.loads(path.read_text())
         row = float(kept["row"])
-        operations: dict[str, float] = {
-            technique: float(kept["operations"][technique]) for technique in TECHNIQUES
+        techniques: dict[str, TechniqueCosts] = {
+            technique: TechniqueCosts(**kept["techniques"][technique]) for technique in TECHNIQUES
         }
+        sound = kept["format"] == FORMAT and row > 0 and all(map(_sound, techniques.values()))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    sound = kept.get("format") == FORMAT and row > 0 and min(operations.values()) > 0
-    return MachineCosts(row, operations) if sound else None
+    return MachineCosts(row, techniques) if sound else None
+
+
+def _sound(costs: TechniqueCosts) -> bool:
+    found = (costs.edge, costs.operation, costs.answer)
+    return min(found) >= 0 and max(found) > 0
 
 
 def _write(folder: Path, costs: MachineCosts) -> None:

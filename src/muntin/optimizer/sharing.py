@@ -8,7 +8,14 @@ from itertools import count
 from typing import Literal, TypeAlias, get_args
 
 from muntin.errors import MuntinError, did_you_mean
-from muntin.optimizer.costs import Technique, WindowQuery, check_rate, tree_cost
+from muntin.optimizer.costs import (
+    Technique,
+    WindowQuery,
+    check_rate,
+    tree_classes,
+    tree_cost,
+)
+from muntin.optimizer.edge_estimate import estimate_edge_rate
 from muntin.optimizer.weave_share import weave_share
 from muntin.optimizer.weaving import Weaving, all_share, no_share
 from muntin.plan.bind import BoundQuery
@@ -19,8 +26,10 @@ from muntin.plan.timeline import Timeline
 OptimizerName: TypeAlias = Literal["auto", "weave_share", "all_share", "no_share"]
 OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
 
-# A row that goes into one more tree takes as long as so many steps over slices: a row is put
-# into its slice and its cell, and a step is one pass of a compiled loop over sorted slices.
+# A row that goes into one more tree takes as long as so many operations at an edge: it is put
+# into its slice and its cell, where a step is one pass of a compiled loop over sorted slices.
+# `muntin bench optimizer` measures it: from 1 (max, many rows a slice) to 16 (sum, one row a
+# slice), and of all numbers for both, 10 to 20 give the fastest plans.
 STEPS_PER_ROW = 10.0
 
 _Weave: TypeAlias = Callable[[Sequence[WindowQuery], float, Technique], Weaving]
@@ -46,6 +55,7 @@ class Optimizer:
             and ``no_share`` one for each.
         rate: Rows per tick: a microsecond, or one unit of a plain integer column; or how to
             find out, which is asked where it matters. Where it is not known, all share.
+        steps_per_row: How many operations at an edge a row into one more tree is worth.
 
     >>> Optimizer("weave").method
     Traceback (most recent call last):
@@ -56,6 +66,7 @@ class Optimizer:
 
     method: OptimizerName = "auto"
     rate: float | Callable[[], float | None] | None = None
+    steps_per_row: float = STEPS_PER_ROW
 
     def __post_init__(self) -> None:
         if self.method not in OPTIMIZERS:
@@ -77,7 +88,8 @@ class Optimizer:
             by_axis.setdefault(query.axis[:2], []).append(place)
         for (measure, _), places in by_axis.items():
             members = [queries[place] for place in places]
-            grove = _Grove(self.method, self._rate(measure, members), members)
+            rate = self._rate(measure, members)
+            grove = _Grove(self.method, rate, members, self.steps_per_row)
             found, why = grove.owners([kept[place] for place in places])
             reasons.append(why)
             for place, owner in zip(places, found, strict=True):
@@ -98,11 +110,15 @@ class _Grove:
     """The trees over one axis."""
 
     def __init__(
-        self, method: OptimizerName, rate: float | None, queries: Sequence[BoundQuery]
+        self,
+        method: OptimizerName,
+        rate: float | None,
+        queries: Sequence[BoundQuery],
+        steps_per_row: float,
     ) -> None:
         self._method = method
-        self._rate = None if rate is None else rate * STEPS_PER_ROW
         self._windows = [_window(query) for query in queries]
+        self._rate = None if rate is None else _rows(rate, self._windows) * steps_per_row
         self._technique = _technique(queries)
 
     def owners(self, kept: Sequence[str | None]) -> tuple[list[str], str]:
@@ -156,6 +172,18 @@ class _Grove:
         if trees == 1:
             return f"one tree for all takes {fewer}"
         return f"{trees:,} trees take {fewer}, and {one / weaving.total:,.3g}× fewer than one tree"
+
+
+def _rows(rate: float, windows: Sequence[WindowQuery]) -> float:
+    """Rows per tick, or as many as there are edges if those outnumber rows.
+
+    A slice without rows is not kept, so no query steps over it: where edges outnumber rows, a
+    tree has as many slices as rows, and the two costs keep their proportion.
+    """
+    most = sum(len(window.classes) / window.slide for window in windows)
+    if rate >= most:
+        return rate
+    return max(rate, estimate_edge_rate(tree_classes(windows)).rate)
 
 
 def _window(query: BoundQuery) -> WindowQuery:

@@ -21,7 +21,7 @@ from muntin.windows.edges import reduce_classes
 EXACT_WORK = 20_000
 EXACT_CLASSES = 64
 # Groups up to which pairs are priced one by one in Python.
-FEW = 64
+FEW = 32
 # Groups woven together; more are woven in portions of neighbouring slides.
 PORTION = 2**15
 
