@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import muntin
@@ -279,3 +280,23 @@ def test_a_slide_far_too_small_is_refused_at_once(groups: str) -> None:
     sql = f"CREATE QUERY fine AS SELECT count(*) FROM t [RANGE '30000 days' SLIDE '1 us']{groups}"
     with pytest.raises(DataError, match=r"query fine would give .* rows"):
         muntin.aggregate(TABLE, sql, time="ts")
+
+
+def test_views_and_runs_are_read_like_plain_columns() -> None:
+    keys = ["a", "b", "a", None]
+    plain = pa.table({"ts": [1, 2, 8, 9], "x": [1.0, 2.0, 4.0, 8.0], "k": keys})
+    odd = pa.table(
+        {
+            "ts": pa.chunked_array([[1, 2], [], [8, 9]], pa.int64()),
+            "x": pc.run_end_encode(pa.array([1.0, 2.0, 4.0, 8.0])),
+            "k": pa.array(keys, pa.string_view()),
+            "unused": pa.array([b"x"] * 4, pa.binary_view()),
+        }
+    )
+    sql = "SELECT k, sum(x) AS v FROM s [RANGE 5 SLIDE 5] GROUP BY k"
+    expected = muntin.aggregate(plain, sql, time="ts")["q1"]
+    assert muntin.aggregate(odd, sql, time="ts")["q1"].equals(expected)
+    joined = "SELECT sum(y) AS v FROM s [RANGE 5 SLIDE 5] JOIN c ON s.k = c.k"
+    tables = {"c": pa.table({"k": pa.array(["a"], pa.string_view()), "y": [3.0]})}
+    found = muntin.aggregate(odd, joined, time="ts", tables=tables)["q1"]
+    assert found["v"].to_pylist() == [3.0, 3.0]

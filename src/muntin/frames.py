@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.errors import DataError
+
+_LAID_OUT = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,36 @@ def _checked(data: Input) -> Input:
         raise DataError(
             f"columns {', '.join(repeated)} appear more than once", hint="rename one of each"
         )
-    return data
+    return _plain(data)
+
+
+def _plain(data: Input) -> Input:
+    """The same in layouts that everything can read: strings as views and runs are laid out."""
+    plain = [_LAID_OUT.get(field.type, _values(field.type)) for field in data.schema]
+    if plain == data.schema.types:
+        return data
+    fields = [field.with_type(kind) for field, kind in zip(data.schema, plain, strict=True)]
+    schema = pa.schema(fields, data.schema.metadata)
+
+    def tables() -> Iterator[pa.Table]:
+        for batch in data.batches:
+            columns = [
+                _decoded(column).cast(kind) for column, kind in zip(batch, plain, strict=True)
+            ]
+            yield pa.Table.from_arrays(columns, schema=schema)
+
+    return Input(schema, tables(), data.restore)
+
+
+def _values(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_run_end_encoded(kind) else kind
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pa.types.is_run_end_encoded(column.type):
+        return column
+    chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
+    return pa.chunked_array(chunks, column.type.value_type)
 
 
 def _same(table: pa.Table) -> pa.Table:

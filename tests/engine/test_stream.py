@@ -120,3 +120,30 @@ def test_a_snapshot_of_other_queries_or_other_bytes_is_refused() -> None:
         LocalEngine.restore(other.plan, engine.snapshot())
     with pytest.raises(DataError, match="no snapshot"):
         LocalEngine.restore(other.plan, b"12345678")
+
+
+def test_a_closed_engine_takes_nothing_more() -> None:
+    sql = "CREATE QUERY b AS SELECT sum(v) AS a FROM s [RANGE 5 SLIDE 5]"
+    schema = pa.schema({"t": pa.int64(), "v": pa.int64()})
+    engine = LocalEngine(build_plan(queries(sql), schema, "t"), 0)
+    engine.feed(pa.table({"t": [1], "v": [1]}))
+    assert engine.close()["b"].num_rows == 1
+    for more in (lambda: engine.feed(pa.table({"t": [21], "v": [2]})), engine.close):
+        with pytest.raises(DataError, match="the engine is closed"):
+            more()
+
+
+def test_a_damaged_snapshot_is_refused() -> None:
+    sql = "SELECT v, sum(v) AS a, max(t) AS m FROM s [RANGE 15 SLIDE 5] GROUP BY v"
+    schema = pa.schema({"t": pa.int64(), "v": pa.int64()})
+    plan = build_plan(queries(sql), schema, "t")
+    engine = LocalEngine(plan, 3)
+    engine.feed(pa.table({"t": list(range(20)), "v": [each % 3 for each in range(20)]}))
+    data = engine.snapshot()
+    rng = random.Random(31)
+    for place in (0, len(data) - 1, *(rng.randrange(len(data)) for _ in range(40))):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << rng.randrange(8)
+        for bytes_ in (bytes(damaged), data[:place]):
+            with pytest.raises(DataError, match="no snapshot"):
+                LocalEngine.restore(plan, bytes_)

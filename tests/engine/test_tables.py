@@ -11,7 +11,7 @@ import pytest
 import muntin
 from muntin.engine import LocalEngine
 from muntin.errors import DataError
-from muntin.plan import STRATEGIES, build_plan
+from muntin.plan import STRATEGIES, Strategy, build_plan
 from muntin.queries import queries
 from muntin.testing import rows_of
 from muntin.windows.edges import SLICINGS
@@ -208,3 +208,19 @@ def test_a_version_without_a_column_is_refused_and_changes_nothing() -> None:
     alone = LocalEngine(plan, 0, tables={"close": close})
     alone.feed(trades)
     assert engine.close()["q1"].equals(alone.close()["q1"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    "extra", ["", "; SELECT sum(x) AS v FROM s t [RANGE 7 SLIDE 5] JOIN c ON t.k = c.k WHERE x > 2"]
+)
+def test_a_window_whose_rows_find_no_partner_gives_no_row(strategy: Strategy, extra: str) -> None:
+    rows = pa.table({"ts": [13, 48, 53], "k": ["a", "b", None], "x": [1.0, 2.0, 3.0]})
+    sql = "SELECT count(*) AS n FROM s t [RANGE 7 SLIDE 5] JOIN c ON t.k = c.k" + extra
+    for table, expected in (
+        (pa.table({"k": ["b"], "cp": [1.0]}), [43, 48]),
+        (pa.table({"k": pa.nulls(2, pa.string()), "cp": [1.0, 2.0]}), []),
+    ):
+        results = muntin.aggregate(rows, sql, time="ts", tables={"c": table}, strategy=strategy)
+        found = results["q1"].to_pydict()
+        assert (found["window_start"], found["n"]) == (expected, [1] * len(expected))

@@ -82,7 +82,8 @@ def find_entries(node: Partials, selector: Selector, cut: Cut, scope: Scope) -> 
 def _slices_and_groups(node: Partials, selector: Selector, cut: Cut, scope: Scope) -> Entries:
     where = selector.where(scope)
     count = cut.starts.size
-    if not node.grouping and where is None:
+    # A join may leave slices without rows, and those are no entries.
+    if not node.grouping and where is None and cut.rows is None:
         return Entries(cut.slices, np.arange(count), np.zeros(count, np.int64), None)
     groups = scope.groups(node.grouping)
     return Entries(*pairs(cut.slices, count, groups.codes, groups.count, where), None)

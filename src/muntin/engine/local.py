@@ -49,8 +49,10 @@ class LocalEngine:
         *,
         tables: Mapping[str, pa.Table] | None = None,
     ) -> None:
-        if lateness is not None and lateness < 0:
-            raise DataError(f"a lateness of {lateness:,} ticks", hint="use 0 or more")
+        if lateness is not None and (not isinstance(lateness, int) or lateness < 0):
+            raise DataError(
+                f"a lateness of {lateness!r}", hint="give ticks, 0 or more: whole microseconds"
+            )
         self.lateness = lateness
         self.tables = dict(tables or {})
         self.statistics = Statistics()
@@ -62,6 +64,7 @@ class LocalEngine:
         # Bounds of ROWS windows are times of rows, so those times are kept.
         self._ticks: list[Ints] = []
         self._position = 0
+        self._closed = False
 
     @property
     def plan(self) -> SharedPlan:
@@ -80,6 +83,7 @@ class LocalEngine:
 
     def feed(self, batch: pa.Table | pa.RecordBatch) -> Results:
         """Take in a batch; the new results of queries that have windows due."""
+        self._check_open()
         outputs: Iterable[StageOutput] = self._blocks(as_table(batch, self.plan))
         if self.lateness is not None:
             # A batch that fails half way leaves no trace in a stream that goes on.
@@ -106,12 +110,24 @@ class LocalEngine:
             position += output.ticks.size
             yield output
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DataError(
+                "the engine is closed: its open windows are answered",
+                hint="advance() answers those that are due; start another engine for other rows",
+            )
+
     def advance(self, watermark: int) -> Results:
         """Answer the windows that end at or before a time; rows below it are late from now on."""
         return self._results(self._state.advance(watermark))
 
     def close(self) -> Results:
-        """Answer every window that holds a row and has no answer yet; all queries, by name."""
+        """Answer every window that holds a row and has no answer yet; all queries, by name.
+
+        It is the end: nothing can be fed to the engine after it.
+        """
+        self._check_open()
+        self._closed = True
         results = self._results(self._state.close())
         return {final.name: results[final.name] for final in self.plan.finals}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,8 @@ from muntin.errors import DataError
 from muntin.plan.nodes import Partials, SharedPlan
 from muntin.plan.selection import Cells, Selection
 
-VERSION = 2
+VERSION = 3
+_CHECKSUM = 4  # bytes, in front of all others
 _SCHEMA = pa.schema({"name": pa.string(), "data": pa.large_binary()})
 
 
@@ -34,13 +36,16 @@ def pack(state: dict[str, Any], plan: SharedPlan, stores: list[SliceStore]) -> b
     items = pa.RecordBatch.from_arrays(
         [pa.array(names), pa.array(blobs, pa.large_binary())], schema=_SCHEMA
     )
-    return to_ipc(items)
+    data = to_ipc(items)
+    return _checksum(data) + data
 
 
 def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceStore]]:
     """What a snapshot of this plan holds."""
     try:
-        items = from_ipc(data)
+        if data[:_CHECKSUM] != _checksum(data[_CHECKSUM:]):
+            raise ValueError("damaged, or cut off")
+        items = from_ipc(data[_CHECKSUM:])
         blobs = dict(zip(items["name"].to_pylist(), items["data"].to_pylist(), strict=True))
         head = json.loads(blobs["head"])
     except (pa.ArrowInvalid, KeyError, ValueError) as error:
@@ -58,6 +63,10 @@ def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceSto
     for store, kept in zip(stores, head["kept"], strict=True):
         store.evicted, store.complete, store.covered = kept
     return head["state"], stores
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(_CHECKSUM, "big")
 
 
 def _store(index: int, node: Partials, blobs: dict[str, bytes]) -> SliceStore:
