@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -49,6 +50,11 @@ class Chunk:
     queries: list[int]
     counts: list[int]
     data: bytes
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """The rows of all of them, one query after another."""
+        return pa.Table.from_batches([from_ipc(self.data)])
 
 
 def chunks(tables: Sequence[pa.Table], limits: Limits = LIMITS) -> Iterator[Chunk]:
@@ -104,12 +110,24 @@ def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=RESULTS)
 
 
-def read_chunk(chunk: Chunk) -> Iterator[tuple[int, pa.Table]]:
-    """The tables of a chunk, with their places in the plan."""
-    whole = pa.Table.from_batches([from_ipc(chunk.data)])
+@dataclass(frozen=True)
+class Part:
+    """Rows of one query in a chunk, read when they are asked for."""
+
+    chunk: Chunk
+    start: int
+    count: int
+
+    def table(self) -> pa.Table:
+        """The rows."""
+        return self.chunk.rows.slice(self.start, self.count)
+
+
+def parts_of(chunk: Chunk) -> Iterator[tuple[int, Part]]:
+    """The parts of a chunk, with their queries' places in the plan."""
     start = 0
     for place, count in zip(chunk.queries, chunk.counts, strict=True):
-        yield place, whole.slice(start, count)
+        yield place, Part(chunk, start, count)
         start += count
 
 
@@ -118,6 +136,6 @@ def rows_of_query(place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
     for batch in batches:
         for row in batch.to_pylist():
             data = row["small"] if row["large"] is None else row["large"]
-            for found, table in read_chunk(Chunk(row["queries"], row["counts"], data)):
+            for found, part in parts_of(Chunk(row["queries"], row["counts"], data)):
                 if found == place:
-                    yield from table.to_batches()
+                    yield from part.table().to_batches()

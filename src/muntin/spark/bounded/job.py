@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pickle
 from collections import Counter
@@ -15,9 +14,10 @@ import pyarrow as pa
 from muntin.errors import MuntinError
 from muntin.plan.nodes import SharedPlan
 from muntin.results import Answer, Outcome
-from muntin.spark.bounded.chunks import LIMITS, RESULTS_DDL, Chunk, read_chunk
+from muntin.spark.bounded.chunks import LIMITS, RESULTS_DDL, Chunk, Part, parts_of
 from muntin.spark.bounded.results import KeptAnswer, KeptResults, SmallAnswer, release_forgotten
-from muntin.spark.bounded.tasks import ERROR, Shipped, finish
+from muntin.spark.bounded.shipped import Shipped, ship
+from muntin.spark.bounded.tasks import ERROR, finish
 from muntin.spark.frames import result_schema
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run_job(
     """
     release_forgotten()
     count = buckets or _buckets(session, plan)
-    shipped = _ship(session, plan, tables, count)
+    shipped = ship(session, plan, tables, count, LIMITS)
     messages = stage_a(shipped)
     # By its place, not by hash: every bucket has a task of its own, and AQE merges none.
     spread = messages.repartitionById(count, "bucket")
@@ -61,23 +61,10 @@ def _buckets(session: SparkSession, plan: SharedPlan) -> int:
     return max(min(cores, len(plan.partials)), 1)
 
 
-def _ship(
-    session: SparkSession, plan: SharedPlan, tables: Mapping[str, pa.Table], buckets: int
-) -> Shipped:
-    from pyspark import cloudpickle  # noqa: PLC0415  imported when it is used
-
-    joined = {join.table for relation in plan.relations for join in relation.joins}
-    needed = {name: table for name, table in tables.items() if name in joined}
-    # Aggregates that users register may live in their notebook: only cloudpickle carries those.
-    data: bytes = cloudpickle.dumps((plan, needed))  # type: ignore[no-untyped-call]
-    digest = hashlib.sha256(data).hexdigest()
-    return Shipped(session.sparkContext.broadcast(data), digest, buckets, LIMITS)
-
-
 def _read(session: SparkSession, plan: SharedPlan, rows: pa.Table, kept: KeptResults) -> Outcome:
     outcome, errors, seconds = Outcome({}), Counter[str](), Counter[str]()
-    small: dict[int, list[pa.Table]] = {}
-    large: Counter[int] = Counter()
+    parts: dict[int, list[Part]] = {}
+    large: set[int] = set()
     for kind, note, queries, counts, data in zip(
         *(column.to_pylist() for column in rows.columns), strict=True
     ):
@@ -89,22 +76,19 @@ def _read(session: SparkSession, plan: SharedPlan, rows: pa.Table, kept: KeptRes
             outcome.bad_rows += counted.get("bad_rows", 0)
             errors.update(counted["errors"])
             seconds.update(counted["seconds"])
-        elif data is None:
-            large.update(dict(zip(queries, counts, strict=True)))
-        else:
-            for place, table in read_chunk(Chunk(queries, counts, data)):
-                small.setdefault(place, []).append(table)
+            continue
+        if data is None:
+            large.update(queries)
+        for place, part in parts_of(Chunk(queries, counts, data or b"")):
+            parts.setdefault(place, []).append(part)
     outcome.errors, outcome.seconds = errors, seconds
     answers: dict[str, Answer] = {}
     for place, final in enumerate(plan.finals):
-        schema = result_schema(plan, final)
-        parts = small.get(place, [])
+        schema, own = partial(result_schema, plan, final), tuple(parts.get(place, ()))
         if place in large:
-            total = large[place] + sum(part.num_rows for part in parts)
-            answers[final.name] = KeptAnswer(kept, place, schema, total)
+            answers[final.name] = KeptAnswer(kept, place, schema(), sum(p.count for p in own))
         else:
-            whole = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
-            answers[final.name] = SmallAnswer(session, whole)
+            answers[final.name] = SmallAnswer(session, schema, own)
     outcome.answers = answers
     if not large:
         kept.release()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from muntin.spark.bounded.chunks import rows_of_query
+from muntin.spark.bounded.chunks import Part, rows_of_query
 from muntin.spark.frames import spark_schema
 
 if TYPE_CHECKING:
@@ -49,27 +50,33 @@ def release_forgotten() -> None:
 
 @dataclass(frozen=True)
 class SmallAnswer:
-    """A result that the driver holds."""
+    """A result that the driver holds, put together when it is asked for."""
 
     session: SparkSession
-    result: pa.Table
+    schema: Callable[[], pa.Schema]
+    parts: Sequence[Part]
 
     @property
     def num_rows(self) -> int:
         """How many rows there are."""
-        return int(self.result.num_rows)
+        return sum(part.count for part in self.parts)
 
     def table(self) -> pa.Table:
         """All rows."""
-        return self.result
+        return self._table
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        found = [part.table() for part in self.parts]
+        return pa.concat_tables([self.schema().empty_table(), *found]).combine_chunks()
 
     def head(self, rows: int) -> pa.Table:
         """A few rows."""
-        return self.result.slice(0, rows)
+        return self._table.slice(0, rows)
 
     def frame(self) -> DataFrame:
         """All rows as a Spark DataFrame."""
-        return self.session.createDataFrame(self.result, spark_schema(self.result.schema))
+        return self.session.createDataFrame(self._table, spark_schema(self._table.schema))
 
 
 @dataclass(frozen=True)

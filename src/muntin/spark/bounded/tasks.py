@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import pickle
-import time
-from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from muntin.aggregates.registry import names, register
 from muntin.engine.partials import PartialBatch, merge, nothing
-from muntin.engine.stage_a import StageA, StageOutput
+from muntin.engine.stage_a import StageOutput
 from muntin.engine.state import State
-from muntin.engine.wire import from_bytes, split, to_bytes
+from muntin.engine.wire import split
 from muntin.errors import MuntinError
-from muntin.plan.nodes import SharedPlan
-from muntin.spark.bounded.chunks import LIMITS, Chunk, Limits, chunks, to_rows
+from muntin.spark.bounded.chunks import Chunk, chunks, to_rows
+from muntin.spark.bounded.clock import Clock
+from muntin.spark.bounded.packing import pack, unpack
+from muntin.spark.bounded.shipped import Shipped, Unpacked
 
 # Between the stages: partials for a bucket, counts, or an error that a task met.
 PARTIALS, COUNTS, ERROR = range(3)
@@ -28,85 +25,10 @@ MESSAGES = pa.schema({"bucket": pa.int32(), "kind": pa.int8(), "data": pa.binary
 MESSAGES_DDL = "bucket int, kind tinyint, data binary"
 
 # Rows that are aggregated at once: enough that what is done once a batch does not count.
-_ROWS = 1 << 19
+ENOUGH_ROWS = 200_000
 # Partials leave when they take so much memory, looked at after every so many entries.
 _FLUSH_BYTES = 1 << 28
 _LOOK_ENTRIES = 1 << 21
-_REMEMBERED = 4
-
-
-@dataclass(frozen=True)
-class Shipped:
-    """A plan and its tables on their way to the workers, which unpack them once."""
-
-    broadcast: Any
-    digest: str
-    buckets: int
-    limits: Limits = LIMITS
-
-    def open(self) -> Unpacked:
-        """The plan, ready to run in this process."""
-        found = _unpacked.get(self.digest)
-        if found is None:
-            plan, tables = pickle.loads(self.broadcast.value)
-            _register(plan)
-            found = _unpacked[self.digest] = Unpacked(plan, tables)
-            while len(_unpacked) > _REMEMBERED:
-                _unpacked.popitem(last=False)
-        _unpacked.move_to_end(self.digest)
-        return found
-
-
-@dataclass(frozen=True)
-class Unpacked:
-    """A plan in a worker, and its stage A."""
-
-    plan: SharedPlan
-    tables: Mapping[str, pa.Table]
-    stage_a: StageA = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stage_a", StageA(self.plan, self.tables))
-
-
-_unpacked: OrderedDict[str, Unpacked] = OrderedDict()
-
-
-def _register(plan: SharedPlan) -> None:
-    """Make aggregates that a user has registered on the driver known here too."""
-    for final in plan.finals:
-        for lowering in final.lowerings:
-            if lowering.aggregate.name not in names():
-                register(lowering.aggregate.algebra)
-
-
-_Item = TypeVar("_Item")
-
-
-class Clock:
-    """Seconds of this process's own work, by step: those of other processes do not count."""
-
-    def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
-
-    @contextmanager
-    def __call__(self, step: str) -> Iterator[None]:
-        """Time what is done inside."""
-        begin = time.process_time()
-        try:
-            yield
-        finally:
-            self.seconds[step] += time.process_time() - begin  # type: ignore[assignment]
-
-    def over(self, items: Iterable[_Item], step: str) -> Iterator[_Item]:
-        """Time how long items take to come."""
-        each = iter(items)
-        while True:
-            with self(step):
-                item = next(each, None)
-            if item is None:
-                return
-            yield item
 
 
 def fold_rows(shipped: Shipped, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -148,7 +70,7 @@ def finish(shipped: Shipped, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
         state = State(plan)
         with clock("unpack partials"):
             for blob in blobs:
-                state.take(from_bytes(plan, blob), None)
+                state.take(unpack(plan, blob), None)
         try:
             with clock("partials to results"):
                 answered = state.close()
@@ -192,7 +114,7 @@ def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     for table in tables:
         held.append(table)
         rows += table.num_rows
-        if rows >= _ROWS:
+        if rows >= ENOUGH_ROWS:
             yield pa.concat_tables(held)
             held, rows = [], 0
     if rows:
@@ -229,7 +151,7 @@ class _Folded:
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The partials as messages, one for each bucket that has some."""
         for bucket, some in split(self._plan, self._merged(), self._buckets).items():
-            yield _message(bucket, PARTIALS, to_bytes(some))
+            yield _message(bucket, PARTIALS, pack(some))
         self._held = [[] for _ in self._plan.partials]
 
     def counts(self, clock: Clock) -> bytes:

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 from muntin.spark.files.columns import UnlikeSparkError, as_stored
 from muntin.spark.files.pieces import Piece
 
-_ROWS = 1 << 20
+# Row groups are read together until they have so many rows, and cut where one has many more.
+_ROWS, _MOST_ROWS = 200_000, 1 << 20
 # Files whose old dates and times Spark moves from one calendar to another.
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _WRITER = b"org.apache.spark.version"
@@ -21,19 +22,18 @@ def read_parquet(piece: Piece, schema: pa.Schema, rows: int = _ROWS) -> Iterator
     try:
         with pq.ParquetFile(piece.path, pre_buffer=True, coerce_int96_timestamp_unit="us") as file:
             _check_calendar(file)
-            groups = _groups_of(file, piece)
-            if groups:
-                yield from _read(file, piece, schema, groups, rows)
+            for groups in _together(file, _groups_of(file, piece), rows):
+                yield from _read(file, piece, schema, groups)
     except (pa.ArrowException, OSError) as error:
         raise UnlikeSparkError(f"{piece.path} cannot be read: {error}") from error
 
 
 def _read(
-    file: pq.ParquetFile, piece: Piece, schema: pa.Schema, groups: Sequence[int], rows: int
+    file: pq.ParquetFile, piece: Piece, schema: pa.Schema, groups: Sequence[int]
 ) -> Iterator[pa.Table]:
     stored = _stored_names(file.schema_arrow, [n for n in schema.names if n not in piece.values])
     instants = _int96_columns(file)
-    for batch in file.iter_batches(rows, groups, list(stored.values()), use_threads=False):
+    for batch in file.iter_batches(_MOST_ROWS, groups, list(stored.values()), use_threads=False):
         columns = []
         for field in schema:
             if field.name in piece.values:
@@ -58,6 +58,20 @@ def _groups_of(file: pq.ParquetFile, piece: Piece) -> list[int]:
             found.append(group)
         before += rows
     return found
+
+
+def _together(file: pq.ParquetFile, groups: Sequence[int], rows: int) -> Iterator[list[int]]:
+    """Row groups to read at once: a batch that ends where a row group does is not copied."""
+    held: list[int] = []
+    count = 0
+    for group in groups:
+        held.append(group)
+        count += file.metadata.row_group(group).num_rows
+        if count >= rows:
+            yield held
+            held, count = [], 0
+    if held:
+        yield held
 
 
 def _stored_names(stored: pa.Schema, wanted: Sequence[str]) -> dict[str, str]:
