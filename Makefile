@@ -34,7 +34,7 @@ format: setup ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-demo: setup ## Run a handful of shared window queries and show their plan and results
+demo: setup ## Run 256 queries over a stream of made-up trades on local Spark
 	$(BIN)/muntin demo
 
 bench: setup ## Run one benchmark: make bench NAME=local

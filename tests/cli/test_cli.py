@@ -22,14 +22,6 @@ def muntin(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_demo_shows_plan_and_results_in_eighty_columns() -> None:
-    done = muntin("demo", "--rows", "5000")
-    assert done.returncode == 0, done.stderr
-    assert "SharedPlan  5 queries" in done.stdout
-    assert "turnover: " in done.stdout
-    assert "window_start" in done.stdout
-
-
 def test_version_and_help() -> None:
     assert muntin("--version").stdout.strip() == f"muntin {__version__}"
     for command in ("demo", "bench"):

@@ -1,97 +1,131 @@
-"""``muntin demo``: a handful of queries over made-up trades."""
+"""``muntin demo``: hundreds of queries over a live stream, and what sharing them saves."""
 
 from __future__ import annotations
 
+import tempfile
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-import muntin
+from muntin.cli.exits import SIGNALLED, FailedRunError
+from muntin.cli.run import quiet_session
+from muntin.cli.run_signals import Signals
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from muntin.cli.demo_queries import DemoQuery
+    from muntin.cli.run_screen import Screen
+    from muntin.pipelines import PipelineRun
 
-QUERIES = """\
-CREATE QUERY turnover AS          -- total value, as in Flink
-  SELECT sum(price * vol) AS value, count(*) AS trades
-  FROM HOP(TABLE trades, DESCRIPTOR(ts), INTERVAL '5' MINUTE,
-           INTERVAL '15' MINUTE)
-  GROUP BY window_start, window_end;
-
-CREATE QUERY big_trades AS        -- large trades only
-  SELECT sum(price * vol) AS value, avg(vol) AS size
-  FROM trades [RANGE '12 minutes' SLIDE '5 minutes'] WHERE vol > 5000;
-
-CREATE QUERY vwap AS              -- volume-weighted price by symbol
-  SELECT symbol, sum(price * vol) / sum(vol) AS vwap
-  FROM trades [RANGE '15 minutes' SLIDE '15 minutes'] GROUP BY symbol;
-
-CREATE QUERY volatility AS        -- as in Spark
-  SELECT symbol, avg(price) AS mean, stddev(price) AS deviation
-  FROM trades GROUP BY window(ts, '30 minutes', '10 minutes'), symbol
-  HAVING count(*) > 100;
-
-CREATE QUERY swings AS            -- windows of rows instead of time
-  SELECT symbol, max(price) - min(price) AS swing, last(price) AS latest
-  FROM trades [ROWS 50000 SLIDE 50000] GROUP BY symbol;
-"""
-_SHOWN = 5
+RATE = 5000  # rows a second
+SYMBOLS = 8
+_NAP = 0.1  # seconds
+_PLAN_LINES = 7
 
 
 def demo(
-    rows: Annotated[int, typer.Option(min=1, help="How many trades to make up.")] = 200_000,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same trades.")] = 7,
+    queries: Annotated[int, typer.Option(min=4, max=4096, help="How many queries.")] = 256,
+    seconds: Annotated[
+        int, typer.Option(min=3, max=3600, help="How long to watch the stream.")
+    ] = 25,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same trades.")] = 7,
 ) -> None:
-    """Answer a handful of queries over made-up trades, and show their plan and results.
+    """Run hundreds of queries over made-up trades on Spark, and measure what sharing saves.
 
-    Example: muntin demo --rows 1000000
+    Two queries join while the stream runs, and one leaves. It takes about a minute. Example:
+    muntin demo --queries 64 --seconds 10
     """
-    show_demo(Console(), rows, seed)
-
-
-def show_demo(console: Console, rows: int, seed: int) -> None:
-    """Make up trades, answer the queries in one call, and print everything."""
     # The command line starts without these.
-    from rich.syntax import Syntax  # noqa: PLC0415
+    from muntin.cli.demo_measure import measure, report  # noqa: PLC0415
+    from muntin.cli.demo_queries import draw  # noqa: PLC0415
+    from muntin.cli.demo_screen import make_demo_screen  # noqa: PLC0415
+    from muntin.spark import stop  # noqa: PLC0415
 
-    from muntin.testing import trades  # noqa: PLC0415
-
-    data = trades(rows, seed=seed)
-    console.print(f"[bold]{rows:,} trades of one hour, five queries, one pass[/bold]\n")
-    console.print(Syntax(QUERIES, "sql", theme="ansi_dark", background_color="default"))
-    begin = time.perf_counter()
-    with console.status("compiling and running ..."):
-        results = muntin.aggregate(data, QUERIES, time="ts")
-    seconds = time.perf_counter() - begin
-    console.print("[bold]What is shared[/bold]")
-    plan = str(results.plan)
-    console.print(plan, highlight=False, markup=False, soft_wrap=True)
-    for name in results:
-        console.print()
-        console.print(_table(name, results[name]))
-    console.print(f"\n{seconds:.2f} s, compilation included on the first run")
-
-
-def _table(name: str, result: pa.Table) -> Table:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    shown = Table(title=f"{name}: {result.num_rows:,} rows", title_justify="left")
-    for field in result.schema:
-        numeric = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
-        shown.add_column(field.name, justify="right" if numeric else "left")
-    for row in result.slice(0, _SHOWN).to_pylist():
-        shown.add_row(*(_text(value) for value in row.values()))
-    if result.num_rows > _SHOWN:
-        shown.add_row(*("…" for _ in result.schema))
-    return shown
+    console = Console(highlight=False)
+    drawn = draw(queries, seed)
+    screen = make_demo_screen(console)
+    console.print(f"[bold]{queries:,} window queries over one stream of trades, in one pass[/bold]")
+    console.print("starting Spark ...", style="dim")
+    with Signals() as signals, tempfile.TemporaryDirectory(prefix="muntin-demo-") as folder:
+        spark = quiet_session({})
+        signals.install()
+        try:
+            _stream(spark, Path(folder), drawn, seconds, seed, screen, signals, console)
+            if not signals.received:
+                rows = min(max(seconds * 20_000, 100_000), 1_000_000)
+                with console.status("measuring ..."):
+                    measured = measure(spark, Path(folder), drawn, rows, seed)
+                report(console, measured)
+        finally:
+            stop(spark)
+    if signals.received:
+        raise typer.Exit(SIGNALLED + signals.received)
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:,.4f}"
-    return f"{value:%H:%M:%S}" if hasattr(value, "hour") else str(value)
+def _stream(
+    spark: Any,
+    folder: Path,
+    drawn: Sequence[DemoQuery],
+    seconds: int,
+    seed: int,
+    screen: Screen,
+    signals: Signals,
+    console: Console,
+) -> None:
+    from muntin import pipelines, sinks  # noqa: PLC0415 - as above
+
+    options = f"rows_per_second = {RATE}, symbols = {SYMBOLS}, seed = {seed}"
+    stream = f"CREATE STREAM trades WITH (format = 'rate', {options});\n"
+    pipeline = pipelines.read(stream + ";\n".join(query.sql() for query in drawn))
+    try:
+        with pipelines.run(
+            pipeline, folder / "checkpoint", session=spark, screen=sinks.callback(screen.results)
+        ) as running:
+            with screen.shown(running):
+                _watch(running, seconds, screen, signals)
+            _show_plan(running, console)
+    except Exception as error:
+        raise FailedRunError(str(error) or type(error).__name__) from error
+
+
+def _watch(running: PipelineRun, seconds: int, screen: Screen, signals: Signals) -> None:
+    """Show the stream for some seconds; queries join after a third, and one leaves after two."""
+    begun: float | None = None
+    changes = [_join, _leave]
+    while not signals.received and not running.poll():
+        screen.tick(running)
+        time.sleep(_NAP)
+        # The first batch with rows brings compiled code into the workers.
+        if begun is None and running.progress()["trades"].batch_rows:
+            begun = time.monotonic()
+        passed = 0.0 if begun is None else (time.monotonic() - begun) / seconds
+        if changes and passed > (3 - len(changes)) / 3:
+            screen.say(changes.pop(0)(running))
+        if passed > 1:
+            break
+    screen.finish(running, going_on=False)
+
+
+def _join(running: PipelineRun) -> str:
+    from muntin.cli.demo_queries import JOINING  # noqa: PLC0415 - as above
+
+    names = running.add(JOINING)
+    return f"{' and '.join(names)} join the running stream; nothing is restarted"
+
+
+def _leave(running: PipelineRun) -> str:
+    name = running.queries()["trades"][0].name
+    running.drop(name)
+    return f"{name} leaves it"
+
+
+def _show_plan(running: PipelineRun, console: Console) -> None:
+    lines = str(running.plan("trades")).splitlines()
+    console.print("\n[bold]What they share[/bold]")
+    for line in lines[:_PLAN_LINES]:
+        console.print(line, markup=False, no_wrap=True, overflow="ellipsis")
+    if len(lines) > _PLAN_LINES:
+        console.print(f"... {len(lines) - _PLAN_LINES:,} more lines", style="dim")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -13,21 +14,38 @@ from rich.text import Text
 from muntin import __version__
 from muntin.cli.bench import bench
 from muntin.cli.check import check
+from muntin.cli.control import add, drop, list_
 from muntin.cli.demo import demo
 from muntin.cli.doctor import doctor
+from muntin.cli.exits import BAD_INPUT, RUN_FAILED, FailedRunError
 from muntin.cli.explain import explain
+from muntin.cli.importing import import_
+from muntin.cli.init import init
+from muntin.cli.run import run
 from muntin.errors import MuntinError
 
 # Commands import what they need when they are called, so that all of them start fast.
-COMMANDS = (demo, check, explain, bench, doctor)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo,
+    "init": init,
+    "check": check,
+    "explain": explain,
+    "run": run,
+    "add": add,
+    "drop": drop,
+    "list": list_,
+    "import": import_,
+    "bench": bench,
+    "doctor": doctor,
+}
 
 app = typer.Typer(
     help="Hundreds of sliding-window queries over one stream, in one shared pass.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in COMMANDS:
-    app.command()(command)
+for name, command in COMMANDS.items():
+    app.command(name)(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -50,7 +68,7 @@ def _main(
 
 
 def main() -> None:
-    """Run the command; mistakes end in a message and 1, not in a stack trace."""
+    """Run the command; mistakes end in a message and a code, not in a stack trace."""
     try:
         app()
     except BrokenPipeError:
@@ -61,7 +79,7 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         _say(str(error) if isinstance(error, MuntinError) else _surprise(error))
-        raise SystemExit(1) from None
+        raise SystemExit(RUN_FAILED if isinstance(error, FailedRunError) else BAD_INPUT) from None
 
 
 def _say(message: str) -> None:

@@ -1,0 +1,105 @@
+"""``muntin add``, ``drop`` and ``list``: the queries of a pipeline that runs elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from muntin.cli.files import Output
+
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="The checkpoint of the muntin run; that in .muntin if only one runs."
+    ),
+]
+Format = Annotated[Output, typer.Option("--format", help="text or json.")]
+
+
+def add(
+    sql: Annotated[
+        str, typer.Argument(help="CREATE QUERY ..., or the path of a .sql file with some.")
+    ],
+    checkpoint: Checkpoint = None,
+    format_: Format = Output.TEXT,
+) -> None:
+    """Let queries join a running pipeline, from its next batch on; they stay after a restart.
+
+    Example: muntin add spikes.sql, or muntin add "CREATE QUERY spikes AS SELECT ..."
+    """
+    from muntin.queries.spec import read_text  # noqa: PLC0415 - the command line starts without it
+
+    answer = _ask(checkpoint, {"command": "add", "sql": read_text(sql)})
+    names = ", ".join(answer["added"])
+    _show(answer, f"{names} joined" if names else "done", format_)
+
+
+def drop(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The queries.")],
+    checkpoint: Checkpoint = None,
+    format_: Format = Output.TEXT,
+) -> None:
+    """Let queries leave a running pipeline, from its next batch on.
+
+    Example: muntin drop spikes high_volume --checkpoint ck
+    """
+    answers = [_ask(checkpoint, {"command": "drop", "name": name}) for name in names]
+    dropped = [answer["dropped"] for answer in answers]
+    _show({"dropped": dropped}, f"{', '.join(dropped)} left", format_)
+
+
+def list_(checkpoint: Checkpoint = None, format_: Format = Output.TEXT) -> None:
+    """Show the streams and queries of a running pipeline.
+
+    Example: muntin list --format json
+    """
+    answer = _ask(checkpoint, {"command": "list"})
+    _show(answer, "\n".join(_listed(answer)), format_)
+
+
+def _ask(checkpoint: Path | None, request: dict[str, Any]) -> dict[str, Any]:
+    from muntin.pipelines.control import ask  # noqa: PLC0415 - as above
+
+    return ask(_found() if checkpoint is None else checkpoint, request)
+
+
+def _found() -> Path:
+    """The one checkpoint in .muntin that something runs with."""
+    from muntin.pipelines.control import ControlError, is_running, socket_path  # noqa: PLC0415
+
+    known = sorted(path for path in Path(".muntin").glob("*") if socket_path(path).exists())
+    running = [path for path in known if is_running(path)]
+    if len(running) == 1:
+        return running[0]
+    if running:
+        names = ", ".join(str(path) for path in running)
+        raise ControlError(
+            f"several pipelines run here: {names}", hint="name one: --checkpoint DIR"
+        )
+    raise ControlError(
+        "nothing runs in this folder",
+        hint="start it with muntin run FILE.sql, or name its folder with --checkpoint",
+    )
+
+
+def _show(answer: dict[str, Any], text: str, form: Output) -> None:
+    shown = json.dumps(answer, indent=2, ensure_ascii=False) if form == Output.JSON else text
+    sys.stdout.write(f"{shown}\n")
+
+
+def _listed(answer: dict[str, Any]) -> list[str]:
+    lines = []
+    for stream in answer["streams"]:
+        count = len(stream["queries"])
+        words = f"{stream['rows']:,} rows, {stream['late_rows']:,} late, {stream['bad_rows']:,} bad"
+        lines.append(f"stream {stream['name']}: {count:,} queries, {words}")
+        width = max((len(query["name"]) for query in stream["queries"]), default=0)
+        for query in stream["queries"]:
+            where = ", ".join(query["sinks"]) or "screen"
+            results = f"{query['results']:,} results"
+            lines.append(f"  {query['name']:<{width}}  {results:>16}  to {where}")
+    return lines

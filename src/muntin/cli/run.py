@@ -1,0 +1,150 @@
+"""``muntin run``: a SQL file on Spark, until it ends, fails or is stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muntin.cli.exits import SIGNALLED, FailedRunError
+from muntin.cli.files import File, Output, Settings, read_file
+from muntin.cli.run_signals import Signals
+
+if TYPE_CHECKING:
+    from muntin.cli.run_screen import Screen
+    from muntin.pipelines import Pipeline, PipelineRun
+
+_NAP = 0.1  # seconds
+# Spark looks through the message of a stream that is stopped with a regular expression that
+# nests as deep as the message is long.
+JVM_OPTIONS = {"spark.driver.defaultJavaOptions": "-Xss8m"}
+
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="The folder that lets it go on where it was; .muntin/FILE by default."
+    ),
+]
+
+
+def run(
+    file: File,
+    checkpoint: Checkpoint = None,
+    once: Annotated[bool, typer.Option("--once", help="Take in what is there, and end.")] = False,
+    flush: Annotated[
+        bool,
+        typer.Option(help="With --once, answer open windows too; it cannot go on after that."),
+    ] = True,
+    settings: Settings = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
+    ] = None,
+    log_format: Annotated[
+        Output, typer.Option(help="text, or json for one object a line.")
+    ] = Output.TEXT,
+) -> None:
+    """Run a SQL file on Spark: every stream in it, with all its queries in one shared pass.
+
+    Ctrl-C stops it between two batches. Started again, it goes on exactly where it was, also
+    after a crash. Ends with 0 when its input ends, 1 for bad input, 3 if it fails, 130 after
+    Ctrl-C and 143 after SIGTERM. Example: muntin run trades.sql --checkpoint ck
+    """
+    pipeline = read_file(file, settings)
+    folder = default_checkpoint(file) if checkpoint is None else checkpoint
+    raise typer.Exit(run_pipeline(pipeline, folder, once, flush, conf or (), log_format))
+
+
+def default_checkpoint(file: Path) -> Path:
+    """Where a file's checkpoint is unless said otherwise: beside it, by its name."""
+    return file.absolute().parent / ".muntin" / file.stem
+
+
+def run_pipeline(
+    pipeline: Pipeline,
+    folder: Path,
+    once: bool,
+    flush: bool,
+    conf: Sequence[str],
+    log_format: Output,
+) -> int:
+    """Run until the end, and give the exit code."""
+    from muntin import pipelines, sinks  # noqa: PLC0415 - the command line starts without them
+    from muntin.cli.run_logs import logging_to  # noqa: PLC0415
+    from muntin.cli.run_screen import make_screen  # noqa: PLC0415
+    from muntin.pipelines.control import ControlServer  # noqa: PLC0415
+    from muntin.pipelines.serving import Commands  # noqa: PLC0415
+    from muntin.spark import stop  # noqa: PLC0415
+
+    screen = make_screen(log_format)
+    with Signals() as signals, logging_to(screen):
+        screen.say("starting Spark ...")
+        spark = quiet_session(parse_conf(conf))
+        signals.install()
+        try:
+            running = pipelines.run(
+                pipeline,
+                folder,
+                once=once,
+                flush=flush,
+                session=spark,
+                screen=sinks.callback(screen.results),
+                watcher=screen.last_row,
+            )
+            control = ControlServer(running.checkpoint, Commands(running))
+            try:
+                _watch(running, screen, signals)
+            finally:
+                control.close()
+        finally:
+            stop(spark)
+    return SIGNALLED + signals.received if signals.received else 0
+
+
+def _watch(running: PipelineRun, screen: Screen, signals: Signals) -> None:
+    try:
+        with running, screen.shown(running):
+            while not signals.received and not screen.is_closed and not running.poll():
+                screen.tick(running)
+                time.sleep(_NAP)
+            if signals.received:
+                screen.say("stopping after this batch ...")
+            running.stop()
+            screen.finish(running, going_on=bool(signals.received))
+    except Exception as error:
+        raise FailedRunError(
+            getattr(error, "message", None) or f"{type(error).__name__}: {error}",
+            hint=getattr(error, "hint", None),
+        ) from error
+
+
+def parse_conf(conf: Sequence[str]) -> dict[str, str]:
+    """Settings of Spark's from texts such as ``name=value``."""
+    from muntin.errors import MuntinError  # noqa: PLC0415 - as above
+
+    found = {}
+    for setting in conf:
+        name, equals, value = setting.partition("=")
+        if not equals or not name:
+            hint = "write --conf spark.driver.memory=4g"
+            raise MuntinError(f"--conf {setting} is no name=value", hint=hint)
+        found[name] = value
+    return found
+
+
+def quiet_session(conf: dict[str, str]) -> Any:
+    """A Spark session that leaves it to the command to say what went wrong."""
+    import sys  # noqa: PLC0415 - as above
+
+    from muntin.spark import session  # noqa: PLC0415
+
+    options = dict(conf)
+    for name, value in JVM_OPTIONS.items():
+        options[name] = f"{value} {options.get(name, '')}".strip()
+    started = session("muntin", config=options)
+    if "--debug" not in sys.argv:
+        started.sparkContext.setLogLevel("OFF")
+    return started

@@ -1,0 +1,127 @@
+"""Values and progress as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.spark.streaming.progress import RunProgress
+from muntin.windows import duration_text
+
+_SPAN = 5.0  # seconds
+
+
+class Meter:
+    """Rows a second over the last few seconds.
+
+    >>> meter = Meter()
+    >>> [meter.rate(float(second), 100 * second) for second in range(4)]
+    [0.0, 100.0, 100.0, 100.0]
+    """
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def rate(self, moment: float, rows: int) -> float:
+        """The rate, given the rows so far at a moment."""
+        self._seen.append((moment, rows))
+        while len(self._seen) > 2 and self._seen[1][0] <= moment - _SPAN:
+            self._seen.popleft()
+        begun, before = self._seen[0]
+        return (rows - before) / (moment - begun) if moment > begun else 0.0
+
+
+def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows of values that JSON has: times are text, and so is what is not finite.
+
+    >>> plain_rows(pa.table({"a": [1.5, float("nan")], "b": [b"x", None]}))
+    [{'a': 1.5, 'b': '78'}, {'a': 'nan', 'b': None}]
+    """
+    for place, field in enumerate(table.schema):
+        if pa.types.is_temporal(field.type):
+            # Arrow writes years beyond 9999, which Python's datetime does not have.
+            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+    return [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def value_text(value: Any) -> str:
+    """A value in a few letters.
+
+    >>> value_text(1234567.891), value_text(0.00012), value_text(None), value_text(12)
+    ('1,234,567.89', '0.00012', 'NULL', '12')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:,.2f}" if abs(value) >= 1 or value == 0 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def row_text(row: dict[str, Any]) -> str:
+    """The columns of a result but its window, in one line."""
+    values = list(row.items())[2:]
+    return "  ".join(f"{name} {value_text(value)}" for name, value in values)
+
+
+def window_text(row: dict[str, Any]) -> str:
+    """The window of a result: its day where it is not today, and its times.
+
+    >>> window_text({"s": "2013-10-07 13:30:00.000000Z", "e": "2013-10-07 13:45:00.500000Z"})
+    '2013-10-07 13:30:00 - 13:45:00.5'
+    >>> window_text({"s": 5, "e": 10})
+    '5 - 10'
+    """
+    start, end = (_moment(value) for value in list(row.values())[:2])
+    day, _, clock = end.partition(" ")
+    return f"{start} - {clock if clock and start.startswith(day) else end}"
+
+
+def _moment(value: Any) -> str:
+    if not isinstance(value, str):
+        return str(value)
+    whole, point, rest = value.removesuffix("Z").partition(".")
+    digits = rest.rstrip("0")
+    return f"{whole}.{digits}" if point and digits else whole
+
+
+def time_text(tick: int | None) -> str:
+    """A tick of a time column that holds times, as a time of day; a number as it is."""
+    if tick is None:
+        return "-"
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick)
+    except OverflowError:
+        return f"{tick:,}"
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def watermark_text(progress: RunProgress) -> str:
+    """Up to where windows are answered."""
+    if progress.lag is None and progress.watermark is not None:
+        return f"{progress.watermark:,}"
+    return time_text(progress.watermark)
+
+
+def lag_text(progress: RunProgress) -> str:
+    """How far the stream is behind the clock.
+
+    Lags of days are those of old data, and seconds of them say nothing.
+    """
+    if progress.lag is None:
+        return "-"
+    if abs(progress.lag) < 60:
+        return f"{progress.lag:.1f} s"
+    days = progress.lag / 86_400
+    return f"{days:,.0f} days" if days >= 2 else duration_text(round(progress.lag) * 1_000_000)

@@ -1,0 +1,166 @@
+"""A local socket through which other processes of the same user change a running pipeline.
+
+Requests and answers are JSON, one a line. A request names a ``command``; an answer is ``ok`` with
+what was asked for, or not ``ok`` with a ``message`` and a ``hint``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from muntin.errors import MuntinError
+
+_logger = logging.getLogger("muntin.pipelines")
+FOLDER, NAME = "control", "socket"
+MAX_LINE = 32 << 20  # bytes; SQL files have fewer
+PATIENCE = 120.0  # seconds: a query that reads another column waits for a batch to end
+# Addresses of sockets have some 104 bytes on all systems, less than many a path.
+_LONGEST = 100
+
+Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+class ControlError(MuntinError):
+    """No pipeline answers there, or it cannot do what was asked."""
+
+
+def socket_path(checkpoint: Path) -> Path:
+    """Where the socket of a pipeline lies, in a folder that only its owner may enter."""
+    return checkpoint / FOLDER / NAME
+
+
+class ControlServer:
+    """Answers requests in threads of its own, until it is closed.
+
+    Args:
+        checkpoint: The folder of the pipeline, which the caller holds the lock of: a socket that
+            is there was left by a process that has ended.
+        handler: What answers a request; a MuntinError that it raises is an answer too.
+    """
+
+    def __init__(self, checkpoint: Path, handler: Handler) -> None:
+        self._path, self._handler = socket_path(checkpoint), handler
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path.parent.chmod(0o700)
+        self._path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with _short(self._path) as address:
+            self._socket.bind(address)
+        self._path.chmod(0o600)
+        self._socket.listen(16)
+        Thread(target=self._serve, name="muntin-control", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop answering, and remove the socket."""
+        self._path.unlink(missing_ok=True)
+        # Closing alone would not wake the thread that accepts.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                caller, _ = self._socket.accept()
+            except OSError:
+                return
+            Thread(target=self._answer, args=(caller,), daemon=True).start()
+
+    def _answer(self, caller: socket.socket) -> None:
+        with caller, suppress(OSError), caller.makefile("rwb") as lines:
+            caller.settimeout(PATIENCE)
+            while line := lines.readline(MAX_LINE + 1):
+                lines.write(_encoded(self._respond(line)))
+                lines.flush()
+                if len(line) > MAX_LINE:
+                    return
+
+    def _respond(self, line: bytes) -> dict[str, Any]:
+        try:
+            if len(line) > MAX_LINE:
+                raise ControlError("the request is too long", hint=f"up to {MAX_LINE:,} bytes")
+            request = json.loads(line)
+            if not isinstance(request, dict):
+                raise ControlError("the request is no object", hint='{"command": "list"}')
+            return {"ok": True, **self._handler(request)}
+        except MuntinError as error:
+            return {"ok": False, "message": error.message, "hint": error.hint}
+        except ValueError as error:
+            return {"ok": False, "message": f"the request is no JSON: {error}", "hint": None}
+        except Exception as error:
+            _logger.warning("a request failed: %r", error)
+            return {"ok": False, "message": f"{type(error).__name__}: {error}", "hint": None}
+
+
+def ask(checkpoint: Path, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask the pipeline that runs with a checkpoint.
+
+    Raises:
+        ControlError: If none runs there, or it refuses.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.settimeout(PATIENCE)
+        _connect(caller, checkpoint)
+        try:
+            with caller.makefile("rwb") as lines:
+                lines.write(_encoded(request))
+                lines.flush()
+                answer: dict[str, Any] = json.loads(lines.readline())
+        except (OSError, ValueError):
+            message = f"the pipeline in {checkpoint} ended before it answered"
+            raise ControlError(message, hint="muntin list says whether it runs") from None
+    if not answer.pop("ok"):
+        raise ControlError(answer["message"], hint=answer["hint"])
+    return answer
+
+
+def is_running(checkpoint: Path) -> bool:
+    """Whether a pipeline answers there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        try:
+            _connect(caller, checkpoint)
+        except ControlError:
+            return False
+        return True
+
+
+def _connect(caller: socket.socket, checkpoint: Path) -> None:
+    path = socket_path(checkpoint)
+    try:
+        with _short(path) as address:
+            caller.connect(address)
+    except PermissionError:
+        hint = "only the user who started a pipeline may change it"
+        raise ControlError(f"{path} belongs to another user", hint=hint) from None
+    except OSError:
+        raise ControlError(
+            f"nothing runs with the checkpoint {checkpoint}",
+            hint="start it with muntin run FILE.sql, or name its folder with --checkpoint",
+        ) from None
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """An address of a socket that is short enough, whatever its path."""
+    names = (os.path.relpath(path), str(path))
+    shortest = min(names, key=lambda each: len(os.fsencode(each)))
+    if len(os.fsencode(shortest)) <= _LONGEST:
+        yield shortest
+        return
+    with tempfile.TemporaryDirectory(prefix="muntin-") as folder:
+        link = Path(folder) / "to"
+        link.symlink_to(path.parent.absolute(), target_is_directory=True)
+        yield str(link / path.name)
+
+
+def _encoded(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, ensure_ascii=False).encode() + b"\n"
