@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 from muntin.bench.sharing_data import hour
 from muntin.bench.spark import SMALL
 from muntin.bench.spark_bounded import Input, measure_workload, promises, steps, table
-from muntin.bench.spark_streaming import StreamScale, groups_section
 
 
 def test_bounded_side(spark: Any, tmp_path: Path) -> None:
@@ -26,9 +25,3 @@ def test_bounded_side(spark: Any, tmp_path: Path) -> None:
     checks = list(promises([found], SMALL.sizes))
     assert len(checks) == 6
     assert all(check.value > 0 for check in checks)
-
-
-def test_streaming_side(spark: Any) -> None:
-    scale = StreamScale(queries=4, rows=500, batches=2, groups=(10,), small=1, joins=1)
-    section = groups_section(spark, scale)
-    assert len(section.rows) == 1

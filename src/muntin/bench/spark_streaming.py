@@ -61,7 +61,7 @@ def streaming_sections(
     small, check = _small_batches(session, scale)
     sections = [
         _sustained(session, scale),
-        groups_section(session, scale),
+        _by_groups(session, scale),
         _joining(session, scale),
         small,
         state_section(session, scale.groups, max(scale.batches, 4)),
@@ -161,8 +161,7 @@ def _sustained(session: Any, scale: StreamScale) -> Section:
     return Section(title, ("way", "rows a second", "batch"), tuple(rows))
 
 
-def groups_section(session: Any, scale: StreamScale) -> Section:
-    """How long a batch takes, and how large state is, by the number of groups."""
+def _by_groups(session: Any, scale: StreamScale) -> Section:
     found = []
     for groups in scale.groups:
         with _running(lambda feed: feed.frame(session), BY_SYMBOL) as (feed, started):

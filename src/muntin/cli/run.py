@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from muntin.pipelines import Pipeline, PipelineRun
 
 _NAP = 0.1  # seconds
-# Spark looks through the message of a stream that is stopped with a regular expression that
-# nests as deep as the message is long.
-JVM_OPTIONS = {"spark.driver.defaultJavaOptions": "-Xss8m"}
 
 Checkpoint = Annotated[
     Path | None,
@@ -141,10 +138,7 @@ def quiet_session(conf: dict[str, str]) -> Any:
 
     from muntin.spark import session  # noqa: PLC0415
 
-    options = dict(conf)
-    for name, value in JVM_OPTIONS.items():
-        options[name] = f"{value} {options.get(name, '')}".strip()
-    started = session("muntin", config=options)
+    started = session("muntin", config=conf)
     if "--debug" not in sys.argv:
         started.sparkContext.setLogLevel("OFF")
     return started

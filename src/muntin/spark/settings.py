@@ -16,6 +16,9 @@ TIME_ZONE = "spark.sql.session.timeZone"
 ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 ANSI = "spark.sql.ansi.enabled"
 JVM_OPTIONS = "spark.driver.defaultJavaOptions"
+# Spark looks through the message of a stream that is stopped with a regular expression that
+# nests as deep as the message is long.
+_STACK = "-Xss8m"
 _LOOPBACK = ("spark://127.0.0.1:", "spark://localhost:")
 _LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
 
@@ -119,6 +122,7 @@ def administered_settings() -> dict[str, str]:
 def jvm_options(administered: Mapping[str, str], given: Mapping[str, str]) -> list[str]:
     """The options of the driver's JVM that come before Muntin's own."""
     return [
+        _STACK,
         *administered.get(JVM_OPTIONS, "").split(),
         *given.get(JVM_OPTIONS, "").split(),
     ]

@@ -154,16 +154,19 @@ class Run:
         """
         if self._is_released:
             return
+        query: Any = self._driver.query
+        # What a source fails with ends Spark's query, and no batch sees it.
+        failed = None if query is None else query.exception()
         self._driver.halt()
         try:
             if flush:
-                self._flush()
+                self._flush(self._driver.failure or failed)
         finally:
             self._release()
 
-    def _flush(self) -> None:
-        if self._driver.failure is not None:
-            raise as_run_error(self._driver.failure)
+    def _flush(self, failed: BaseException | None) -> None:
+        if failed is not None:
+            raise as_run_error(failed)
         self._runner.finish(self._source.session, self.sink.writer())
 
     def _apply(self, statements: Sequence[Statement]) -> None:
