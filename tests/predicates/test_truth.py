@@ -52,7 +52,7 @@ def by_shapes(analysis: Analysis, table: pa.Table) -> tuple[np.ndarray, np.ndarr
     return truth[:, index], failed[:, index]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(conditions, min_size=1, max_size=8), tables())
 def test_cells_answer_as_rows_do(texts: list[str], table: pa.Table) -> None:
     bounds = [bound for bound in map(bound_or_none, texts) if bound is not None]

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
 from muntin.bench.sharing_data import hour
 from muntin.bench.spark import SMALL
 from muntin.bench.spark_bounded import Input, measure_workload, promises, steps, table
 
 
+@pytest.mark.long
 def test_bounded_side(spark: Any, tmp_path: Path) -> None:
     market = hour(SMALL.rows, SMALL.symbols)
     path = str(tmp_path / "trades.parquet")
