@@ -91,6 +91,7 @@ def test_planning_is_timed() -> None:
     assert sum(each.queries for each in optimizer_planning.FULL) == 1_010_000
 
 
+@pytest.mark.long
 def test_estimates_stand_beside_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     costs = MachineCosts(5e-9, dict.fromkeys(TECHNIQUES, TechniqueCosts(1e-8, 1e-9, 1e-9)))
     monkeypatch.setattr(optimizer_estimates, "calibrate", lambda: costs)
@@ -131,6 +132,7 @@ def test_runs_of_known_costs_are_foretold() -> None:
     assert foretold == pytest.approx([run.seconds for run in runs], rel=1e-3)
 
 
+@pytest.mark.long
 def test_plans_of_the_engine_are_compared() -> None:
     coarse = tuple((8 * overlap, 8) for overlap in range(2, 12))
     fine = EngineLoad("fine", "max", ((2, 1), *coarse), 0.5)

@@ -119,6 +119,7 @@ def test_state_grows_with_the_groups() -> None:
     assert 50 * few.state_bytes < many.state_bytes < 200 * few.state_bytes
 
 
+@pytest.mark.long
 def test_the_report_is_whole(report: Report, tmp_path: Path) -> None:
     titles = [section.title for section in report.sections]
     for name in NAMES:
