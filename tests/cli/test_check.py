@@ -27,19 +27,6 @@ Muntin = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def muntin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Muntin:
-    """Calls the entry point: gives its exit code, and what it wrote to both outputs."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["muntin", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return (int(end.value.code or 0), *capsys.readouterr())
-
-    return call
-
-
-@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "good.sql").write_text(GOOD)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from muntin.cli.main import main
 from muntin.errors import MuntinError
 from muntin.pipelines.control import ControlError, ControlServer, ask, is_running, socket_path
 from muntin.pipelines.serving import Commands
@@ -33,17 +31,6 @@ def checkpoint(tmp_path: Path) -> Iterator[Path]:
     yield folder
     server.close()
     assert not socket_path(folder).exists()
-
-
-@pytest.fixture
-def muntin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["muntin", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return (int(end.value.code or 0), *capsys.readouterr())
-
-    return call
 
 
 def test_only_its_owner_may_use_it(checkpoint: Path) -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from muntin.cli.main import main
-
 MUNTIN = str(Path(sys.executable).parent / "muntin")
 JOB = """\
 CREATE TABLE trades (ts TIMESTAMP, symbol STRING, vol BIGINT) USING parquet LOCATION '/data';
@@ -20,19 +18,6 @@ SELECT symbol, sum(vol) AS v FROM trades GROUP BY window(ts, '10 minutes', '5 mi
 LOST = "SELECT sum(vol) AS v FROM trades GROUP BY session_window(ts, '5 minutes');\n"
 
 Muntin = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def muntin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Muntin:
-    """Calls the entry point: gives its exit code, and what it wrote to both outputs."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["muntin", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return (int(end.value.code or 0), *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture(autouse=True)

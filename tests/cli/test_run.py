@@ -42,19 +42,6 @@ BY_SYMBOL = """CREATE QUERY by_symbol AS SELECT symbol, max(vol) AS top
 Muntin = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def muntin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Muntin:
-    """Calls the entry point in this process: gives its exit code, and what it wrote."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["muntin", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return (int(end.value.code or 0), *capsys.readouterr())
-
-    return call
-
-
 class Command:
     """``muntin run`` as a process of its own, on a pipe or on a terminal."""
 

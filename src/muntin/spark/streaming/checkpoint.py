@@ -21,7 +21,7 @@ from muntin.sinks.problems import SinkError
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.lock import CheckpointLock
 from muntin.spark.streaming.problems import CheckpointError
-from muntin.spark.streaming.records import RecordLog
+from muntin.spark.streaming.records import RecordLog, read_json
 
 FORMAT = 1
 _MARKER = "muntin.json"
@@ -79,7 +79,7 @@ class Checkpoint:
 
     def _open(self, buckets: Buckets) -> None:
         marker = self.root / _MARKER
-        content = _read(marker)
+        content = read_json(marker)
         if content is None:
             self._refuse_foreign()
             content = {
@@ -123,7 +123,7 @@ class Checkpoint:
 
     def changes(self) -> Changes | None:
         """The queries and tables that the next batch runs with; None for a fresh checkpoint."""
-        content = _read(self.root / _CHANGES)
+        content = read_json(self.root / _CHANGES)
         if content is None:
             return None
         queries, asked = tuple(content["queries"]), tuple(content["asked"])
@@ -219,18 +219,6 @@ def load_table(path: str | os.PathLike[str]) -> pa.Table:
     """Read a version of a table from its file."""
     with pa.memory_map(os.fspath(path)) as file:
         return pa.ipc.open_file(file).read_all()
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        content: dict[str, Any] = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise CheckpointError(
-            f"{path} is damaged: {error}", hint="restore the checkpoint from a copy"
-        ) from error
-    return content
 
 
 def _check_format(content: dict[str, Any], root: Path) -> None:

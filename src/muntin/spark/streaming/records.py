@@ -125,12 +125,12 @@ class RecordLog:
 
     def record(self, batch: int) -> BatchRecord | None:
         """The record of a batch, if it has one."""
-        content = self._read(self._path(batch, "record"))
+        content = read_json(self._path(batch, "record"))
         return None if content is None else BatchRecord(**content)
 
     def outcome(self, batch: int) -> BatchOutcome | None:
         """The outcome of a batch, if it has come to its end."""
-        content = self._read(self._path(batch, "outcome"))
+        content = read_json(self._path(batch, "outcome"))
         return None if content is None else BatchOutcome(**content)
 
     def write_record(self, record: BatchRecord) -> None:
@@ -152,7 +152,7 @@ class RecordLog:
         """The plans and versions of tables that some batch may need again."""
         found: set[str | None] = set()
         for path in self.folder.glob("*.json"):
-            content = self._read(path) or {}
+            content = read_json(path) or {}
             found |= {content.get("plan"), content.get("before"), content.get("state")}
             found |= set(content.get("tables", {}).values())
         return {name for name in found if name is not None}
@@ -160,16 +160,18 @@ class RecordLog:
     def _path(self, batch: int, kind: str) -> Path:
         return self.folder / f"{batch:0{_DIGITS}d}.{kind}.json"
 
-    def _read(self, path: Path) -> dict[str, Any] | None:
-        try:
-            content: dict[str, Any] = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise CheckpointError(
-                f"{path} is damaged: {error}", hint="restore the checkpoint from a copy"
-            ) from error
-        return content
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """What a file of the checkpoint says; None if there is none."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise CheckpointError(
+            f"{path} is damaged: {error}", hint="restore the checkpoint from a copy"
+        ) from error
+    return content
 
 
 def _encode(item: BatchRecord | BatchOutcome) -> bytes:
