@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import muntin
-from muntin.aggregates import Aggregate, names, register
+from muntin.aggregates import Aggregate, register
 from muntin.errors import AggregateError, DataError, WindowError
 from muntin.spark.bounded import job
 from muntin.spark.bounded.chunks import Limits
@@ -237,8 +237,7 @@ def test_aggregates_of_users_travel_to_the_workers(spark: Any) -> None:
 def test_what_needs_one_order_is_refused(
     spark: Any, window: str, select: str, error: type[Exception], message: str
 ) -> None:
-    if "in_order_on_spark" not in names():
-        register(longest("in_order_on_spark", commutative=False))
+    register(longest("in_order_on_spark", commutative=False))
     a = ["x"] if "order" in select else [1]
     frame = frame_of(spark, pa.table({"ts": [1], "a": a, "u": [1]}))
     with pytest.raises(error, match=message):
