@@ -29,6 +29,12 @@ def test_version_and_help() -> None:
         assert "Example: " in shown
 
 
+def test_the_module_is_the_command() -> None:
+    command = [sys.executable, "-m", "muntin", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.strip() == f"muntin {__version__}"
+
+
 def test_a_mistake_is_a_message_and_an_exit_code() -> None:
     done = muntin("bench", "locl")
     assert done.returncode == 1

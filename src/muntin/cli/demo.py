@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from muntin.cli.exits import SIGNALLED, FailedRunError
-from muntin.cli.run import quiet_session
+from muntin.cli.run import quiet_session, starting
 from muntin.cli.run_signals import Signals
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def demo(
     drawn = draw(queries, seed)
     screen = make_demo_screen(console)
     console.print(f"[bold]{queries:,} window queries over one stream of trades, in one pass[/bold]")
-    console.print("starting Spark ...", style="dim")
+    console.print(starting(), style="dim")
     with Signals() as signals, tempfile.TemporaryDirectory(prefix="muntin-demo-") as folder:
         spark = quiet_session({})
         signals.install()

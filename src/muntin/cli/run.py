@@ -78,7 +78,7 @@ def run_pipeline(
 
     screen = make_screen(log_format)
     with Signals() as signals, logging_to(screen):
-        screen.say("starting Spark ...")
+        screen.say(starting())
         spark = quiet_session(parse_conf(conf))
         signals.install()
         try:
@@ -116,6 +116,14 @@ def _watch(running: PipelineRun, screen: Screen, signals: Signals) -> None:
             getattr(error, "message", None) or f"{type(error).__name__}: {error}",
             hint=getattr(error, "hint", None),
         ) from error
+
+
+def starting() -> str:
+    """What to say while Spark starts: the first run of an installation waits longer."""
+    from muntin.compiled import kernel_files  # noqa: PLC0415 - as above
+
+    compiling = next(kernel_files(), None) is None
+    return f"starting Spark{', and compiling kernels for half a minute' * compiling} ..."
 
 
 def parse_conf(conf: Sequence[str]) -> dict[str, str]:
