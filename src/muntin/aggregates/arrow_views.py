@@ -84,3 +84,13 @@ def true_cells(cells: Ints, array: pa.Array) -> Ints:
 def _bitmap(array: pa.Array, index: int) -> npt.NDArray[np.uint8]:
     buffer = array.buffers()[index]
     return np.empty(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
+
+
+def as_lists(rows: Ints) -> pa.Array:
+    """Rows of integers as lists of one length."""
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+
+
+def as_rows(lists: pa.Array) -> Ints:
+    """A copy of lists of one length as rows of integers."""
+    return np.array(lists.flatten().to_numpy().reshape(len(lists), lists.type.list_size))

@@ -7,14 +7,15 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from muntin.aggregates.additive_column import AdditiveColumn, Sums
 from muntin.aggregates.arrow_views import live_cells, true_cells
-from muntin.aggregates.column import Ints, PartColumn, Slide, grown
+from muntin.aggregates.column import Ints, Slide, grown
 from muntin.aggregates.count_kernels import add_counts, count_rows
-from muntin.aggregates.exact_kernels import differences, roll_up_sums, running_totals, slide_sums
+from muntin.aggregates.exact_kernels import differences, running_totals, slide_sums
 from muntin.aggregates.parts import Part
 
 
-class CountColumn(PartColumn):
+class CountColumn(AdditiveColumn):
     """One 64-bit counter a cell.
 
     >>> column = CountColumn(Part("count", (pa.int64(),)), np.zeros(2, np.int64))
@@ -69,10 +70,9 @@ class CountColumn(PartColumn):
 
         return slide
 
-    def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
-        """Differences of running totals, added up cell by cell."""
-        counts = roll_up_sums(self.counts[:, None], starts, ends, cells, size)
-        return type(self)(self.part, counts[:, 0])
+    def summed(self, sums: Sums) -> Self:
+        """Sums of counters."""
+        return type(self)(self.part, sums(self.counts[:, None])[:, 0])
 
     def resize(self, size: int) -> None:
         """Grow with zeros."""

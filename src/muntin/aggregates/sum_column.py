@@ -11,8 +11,16 @@ import pyarrow as pa
 from muntin.aggregates import double_kernels
 from muntin.aggregates import exact_kernels as kernels
 from muntin.aggregates import rounding_kernels as rounding
-from muntin.aggregates.arrow_views import decimal_words, double_bits, integers, live_cells
-from muntin.aggregates.column import Bools, Ints, PartColumn, Slide, grown
+from muntin.aggregates.additive_column import AdditiveColumn, Sums
+from muntin.aggregates.arrow_views import (
+    as_lists,
+    as_rows,
+    decimal_words,
+    double_bits,
+    integers,
+    live_cells,
+)
+from muntin.aggregates.column import Bools, Ints, Slide, grown
 from muntin.aggregates.parts import Part
 from muntin.errors import DataError
 
@@ -34,7 +42,7 @@ _DECIMAL_ADDERS: _Adders = {
 _NO_SPECIALS = np.zeros((0, 3), np.int64)
 
 
-class SumColumn(PartColumn):
+class SumColumn(AdditiveColumn):
     """An exact sum a cell: limbs over a window of exponents that all cells share.
 
     The window, limbs `base` to `base + width`, widens when a number falls outside it. `load`
@@ -157,15 +165,13 @@ class SumColumn(PartColumn):
 
         return slide
 
-    def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
-        """Differences of running totals, added up cell by cell."""
+    def summed(self, sums: Sums) -> Self:
+        """Sums of limbs, with room for the carries of all cells."""
         if self.load * len(self) > LOAD_LIMIT:
             self.settle()
-        limbs = kernels.roll_up_sums(self.limbs, starts, ends, cells, size)
-        specials = None
-        if self.specials is not None:
-            specials = kernels.roll_up_sums(self.specials, starts, ends, cells, size)
-        return type(self)(self.part, limbs, self.base, self.load * max(len(self), 1), specials)
+        specials = None if self.specials is None else sums(self.specials)
+        load = self.load * max(len(self), 1)
+        return type(self)(self.part, sums(self.limbs), self.base, load, specials)
 
     def resize(self, size: int) -> None:
         """Grow with zeros."""
@@ -231,9 +237,9 @@ class SumColumn(PartColumn):
         """Limbs as lists of one length; the window and load as metadata."""
         if self.limbs.shape[1] == 0:
             self._widen(self.base, self.base + 1)
-        columns = {"limbs": _lists(self.limbs)}
+        columns = {"limbs": as_lists(self.limbs)}
         if self.specials is not None:
-            columns["specials"] = _lists(self.specials)
+            columns["specials"] = as_lists(self.specials)
         metadata = {"base": str(self.base), "load": str(self.load)}
         return pa.RecordBatch.from_pydict(columns).replace_schema_metadata(metadata)
 
@@ -241,15 +247,6 @@ class SumColumn(PartColumn):
     def from_arrow(cls, part: Part, batch: pa.RecordBatch) -> Self:
         """The sums of a snapshot."""
         metadata = batch.schema.metadata
-        specials = _rows(batch.column("specials")) if "specials" in batch.schema.names else None
+        specials = as_rows(batch.column("specials")) if "specials" in batch.schema.names else None
         base, load = int(metadata[b"base"]), int(metadata[b"load"])
-        return cls(part, _rows(batch.column("limbs")), base, load, specials)
-
-
-def _lists(rows: Ints) -> pa.Array:
-    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
-
-
-def _rows(lists: pa.Array) -> Ints:
-    rows = lists.flatten().to_numpy().reshape(len(lists), lists.type.list_size)
-    return np.array(rows)
+        return cls(part, as_rows(batch.column("limbs")), base, load, specials)

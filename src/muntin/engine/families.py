@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -53,9 +55,18 @@ class Family:
         """The columns of groups and lowered aggregates."""
         return self.finals[0].schema
 
+    @cached_property
+    def reads(self) -> tuple[tuple[int, ...], ...]:
+        """The predicates that each query reads: its own, and that of each aggregate."""
+        return tuple(
+            (final.member, *(lowering.member for lowering in final.lowerings))
+            for final in self.finals
+        )
+
+    @cached_property
     def members(self) -> tuple[int, ...]:
         """The predicates that some query reads, in order."""
-        return tuple(sorted({member for final in self.finals for member in _members(final)}))
+        return tuple(sorted(set(chain.from_iterable(self.reads))))
 
 
 class Source:
@@ -67,7 +78,7 @@ class Source:
 
     def __init__(self, family: Family, rolled: RolledUp, places: Mapping[int, int]) -> None:
         self._rolled = rolled
-        keys = [tuple(places[m] for m in _members(final)) for final in family.finals]
+        keys = [tuple(places[member] for member in read) for read in family.reads]
         distinct = list(dict.fromkeys(keys))
         own = [(int(rolled.bounds[key[0]]), int(rolled.bounds[key[0] + 1])) for key in distinct]
         offsets = np.cumsum([0, *(high - low for low, high in own)])
@@ -112,11 +123,6 @@ class Source:
         rows = self._rows(number)
         column = self._rolled.column(index)
         return column if rows is None else column.take(rows)
-
-
-def _members(final: Final) -> tuple[int, ...]:
-    """The predicates a query reads: its own, and that of each aggregate."""
-    return (final.member, *(lowering.member for lowering in final.lowerings))
 
 
 def _filters(segments: Sequence[tuple[int, ...]], lowerings: int) -> list[int]:

@@ -55,7 +55,7 @@ class Placer:
 
     def place(self, family: Family) -> Placement | None:
         """Where the rows of a family go; None where another way must be taken."""
-        members = family.members()
+        members = family.members
         if len(members) * self._table.starts.size > _MOST_QUESTIONS or not self._reads(family):
             return None
         asking = ask(family, self._starts, members)
@@ -72,11 +72,7 @@ class Placer:
 
     def _reads(self, family: Family) -> bool:
         """Whether all aggregates are differences of running totals that fit pairs of words."""
-        if any(
-            lowering.member != final.member
-            for final in family.finals
-            for lowering in final.lowerings
-        ):
+        if any(set(read) != {read[0]} for read in family.reads):
             return False
         return all(
             lowering.aggregate.name in _READ

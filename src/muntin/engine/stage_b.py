@@ -13,6 +13,7 @@ from muntin.engine.families import Family, Source
 from muntin.engine.partials import SliceTable
 from muntin.engine.placing import Placement, Placer
 from muntin.engine.rollup import RolledUp
+from muntin.engine.sweeping import make_sweep
 from muntin.engine.window_kernels import (
     bound_windows,
     count_windows,
@@ -85,9 +86,9 @@ class StageB:
     def answer(self, family: Family) -> Answer:
         """The windows that are due of all queries in a family."""
         placement = None if self._placer is None else self._placer.place(family)
-        if placement is None:
-            return self._walked(family)
-        return self._placed(family, placement)
+        if placement is not None:
+            return self._placed(family, placement)
+        return self._swept(family) or self._walked(family)
 
     def _placed(self, family: Family, placement: Placement) -> Answer:
         assert self._placer is not None
@@ -107,8 +108,26 @@ class StageB:
         found = np.searchsorted(held, runs)
         return Answer(numbers, found, rows, batch, sum(flags) if flags else None)
 
+    def _swept(self, family: Family) -> Answer | None:
+        """The answer by a sweep over time; None where another way is better."""
+        selection = self.node.selection
+        found = make_sweep(self.table, selection, family) if isinstance(selection, Cells) else None
+        if found is None:
+            return None
+        self.steps += found.steps
+        held = np.flatnonzero(found.entries())
+        lowered = [found.lower(number) for number in range(len(family.lowerings))]
+        values = [each.values.take(pa.array(held)) for each in lowered]
+        failed = [each.errors.take(pa.array(held)) for each in lowered if each.errors is not None]
+        flags = [each.to_numpy(zero_copy_only=False).astype(np.int64) for each in failed]
+        batch = pa.RecordBatch.from_arrays(values, schema=family.schema)
+        runs = np.searchsorted(held, found.asking.offsets)
+        every = np.arange(held.size + 1)
+        numbers = found.asking.numbers[held]
+        return Answer(numbers, runs, every, batch, sum(flags) if flags else None)
+
     def _walked(self, family: Family) -> Answer:
-        members = family.members()
+        members = family.members
         places = {member: place for place, member in enumerate(members)}
         source = Source(family, self._roll_up(members), places)
         windows = windows_of(source.groups, source.starts, family, source.segments)
