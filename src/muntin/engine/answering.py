@@ -96,12 +96,13 @@ class Answerer:
             own = [output.name for output in final.outputs]
             if own != names:
                 result = result.rename_columns([*result.column_names[:2], *own])
-            answered.tables[final.name] = result
+            name = final.name
+            answered.tables[name] = result
             begin, end = rows[number], rows[number + 1]
             if end > begin:
-                answered.last[final.name] = last[number]
+                answered.last[name] = last[number]
             if failed is not None:
-                answered.errors[final.name] += int(failed[begin:end].sum())
+                answered.errors[name] += int(failed[begin:end].sum())
 
     def _evaluator(self, bounds: tuple[Bound, ...], schema: pa.Schema) -> Evaluator:
         # Lowered columns are numbered: one name may stand for different types.

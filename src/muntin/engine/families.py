@@ -78,8 +78,9 @@ class Source:
 
     def __init__(self, family: Family, rolled: RolledUp, places: Mapping[int, int]) -> None:
         self._rolled = rolled
-        keys = [tuple(places[member] for member in read) for read in family.reads]
-        distinct = list(dict.fromkeys(keys))
+        found = {read: tuple(places[each] for each in read) for read in dict.fromkeys(family.reads)}
+        keys = [found[read] for read in family.reads]
+        distinct = list(found.values())
         own = [(int(rolled.bounds[key[0]]), int(rolled.bounds[key[0] + 1])) for key in distinct]
         offsets = np.cumsum([0, *(high - low for low, high in own)])
         self._members = distinct
