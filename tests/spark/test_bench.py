@@ -8,22 +8,25 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from muntin.bench.sharing_data import hour
-from muntin.bench.spark import SMALL
-from muntin.bench.spark_bounded import Input, measure_workload, promises, steps, table
+from muntin.bench.sharing.data import hour
+from muntin.bench.spark.benchmark import Scale
+from muntin.bench.spark.bounded import Input, measure_workload, promises, steps, table
+
+TINY = Scale(20_000, 50, (1, 4), separately=2, row_group=4_000)
 
 
 @pytest.mark.long
 def test_bounded_side(spark: Any, tmp_path: Path) -> None:
-    market = hour(SMALL.rows, SMALL.symbols)
+    market = hour(TINY.rows, TINY.symbols)
     path = str(tmp_path / "trades.parquet")
-    pq.write_table(market.trades, path, row_group_size=SMALL.row_group)
+    pq.write_table(market.trades, path, row_group_size=TINY.row_group)
     given = Input(spark, path, market)
-    found = measure_workload(given, "C low sharing", SMALL.sizes, SMALL.separately, 1)
-    shown = table(found, SMALL.sizes)
-    assert len(shown.columns) == 1 + len(SMALL.sizes)
+    found = measure_workload(given, "C low sharing", TINY.sizes, TINY.separately, 2)
+    shown = table(found, TINY.sizes)
+    assert len(shown.columns) == 1 + len(TINY.sizes)
     assert [row[0].split(":")[0] for row in shown.rows].count("Spark") == 2
-    assert "rows to partials" in [row[0] for row in steps(found, max(SMALL.sizes)).rows]
-    checks = list(promises([found], SMALL.sizes))
+    assert "rows to partials" in [row[0] for row in steps(found, max(TINY.sizes)).rows]
+    assert len(shown.timed[0]) == 1 + 2 * len(TINY.sizes)
+    checks = list(promises([found], TINY.sizes))
     assert len(checks) == 6
-    assert all(check.value > 0 for check in checks)
+    assert all(0 < check.low <= check.value <= check.high for check in checks)  # type: ignore[operator]

@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 
 import muntin
-from muntin.bench.data import load_trades
+from muntin.bench.data import load_trades, real_trades
 from muntin.bench.measure import measure
+from muntin.bench.progress import step
 from muntin.bench.report import Report
 from muntin.testing import assert_same_rows
 
@@ -112,9 +113,13 @@ MIXED = (
 )
 
 
-def run() -> Report:
-    """Compare the answers of both sides, then time them."""
+_REPEATS, _FEWER = 9, 3
+
+
+def run(quick: bool = False) -> Report:
+    """Compare the answers of both sides, then time them; all rows even if quick."""
     about, table = load_trades()
+    step(f"comparing answers, {about}")
     frame = pl.DataFrame(pl.from_arrow(table)).set_sorted("ts")
     sql = ";\n".join(query.sql for query in MIXED)
     results = muntin.aggregate(table, sql, time="ts")
@@ -125,8 +130,12 @@ def run() -> Report:
         "muntin, ten queries in one call": lambda: muntin.aggregate(table, sql, time="ts"),
         "polars, ten group_by_dynamic calls": lambda: [query.polars(frame) for query in MIXED],
     }
-    timings = measure(sides)
-    return Report("local", f"{about}, {table.num_rows:,} rows", tuple(timings.values()))
+    repeats = _FEWER if quick else _REPEATS
+    step(f"timing both sides in turn, {repeats} times")
+    timings = measure(sides, repeats=repeats)
+    data = f"{about}, {table.num_rows:,} rows"
+    seeds = (0,) if real_trades() is None else ()
+    return Report("local", data, tuple(timings.values()), seeds=seeds)
 
 
 def check_same(ours: pa.Table, theirs: pl.DataFrame, query: Mixed) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,12 @@ from muntin.bench.report import Plot
 from muntin.errors import MuntinError
 
 _STYLES = ("-", "--", ":", "-.")
+INSTALL = "pip install 'muntin[bench]', or make setup"
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
 
 
 def draw(plot: Plot, path: Path) -> Path:
@@ -33,10 +40,8 @@ def draw(plot: Plot, path: Path) -> Path:
 
 
 def _figure_class() -> Any:
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ImportError:
-        raise MuntinError(
-            "plots need matplotlib", hint="pip install 'muntin[bench]', or make setup"
-        ) from None
+    if not can_draw():
+        raise MuntinError("plots need matplotlib", hint=INSTALL)
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
+
     return Figure

@@ -3,45 +3,72 @@
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from muntin.bench.measure import Timing
-
-_WIDE = 240
-_VERSIONS = ("muntin", "numba", "numpy", "polars", "pyarrow")
+from muntin.bench.conditions import Conditions, conditions
+from muntin.bench.measure import Ratio, Timing
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table: the first column names a row, the others hold what was measured."""
+    """One table: the first column names a row, the others hold what was measured.
+
+    `timed` are the runs behind its figures, in groups of sides that took turns; the first of a
+    group is what the others are compared with.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    timed: tuple[tuple[Timing, ...], ...] = ()
 
 
 @dataclass(frozen=True)
 class Check:
-    """A promise and what was measured: met if the value is at most the limit, or at least."""
+    """A promise and what was measured: met if the value is at most the limit, or at least.
+
+    `low` and `high` are what single runs gave, where the value is a median of several.
+    """
 
     promise: str
     limit: float
     value: float
     unit: str = "×"
     least: bool = False
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def of(cls, promise: str, limit: float, ratio: Ratio, *, least: bool = False) -> Check:
+        """A promise about a measured ratio."""
+        return cls(promise, limit, ratio.value, least=least, low=ratio.low, high=ratio.high)
 
     @property
     def met(self) -> bool:
         """Whether the promise held in this run."""
         return self.value >= self.limit if self.least else self.value <= self.limit
+
+    @property
+    def measured(self) -> str:
+        """The value, and its range.
+
+        >>> Check.of("fast", 2, Ratio(1.5, 1.25, 1.75)).measured
+        '1.50× (1.25 to 1.75)'
+        """
+        value = f"{self.value:,.2f}{self.unit}"
+        if self.low is None or self.high is None:
+            return value
+        return f"{value} ({self.low:,.2f} to {self.high:,.2f})"
+
+    @property
+    def bound(self) -> str:
+        """The limit, in words."""
+        return f"at {'least' if self.least else 'most'} {self.limit:,g}{self.unit}"
 
 
 @dataclass(frozen=True)
@@ -57,7 +84,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class Report:
-    """Timings of two or more sides with ratios to the first, and tables, promises and plots."""
+    """Timings of two or more sides with ratios to the first, and tables, promises and plots.
+
+    `uses` are packages whose versions matter besides our own. `failure` says why there are no
+    figures: most often, because answers differed. `conditions` are filled in by whoever ran it.
+    """
 
     name: str
     data: str
@@ -65,70 +96,70 @@ class Report:
     sections: tuple[Section, ...] = ()
     checks: tuple[Check, ...] = ()
     plots: tuple[Plot, ...] = field(default=(), repr=False)
+    seeds: tuple[int, ...] = ()
+    uses: tuple[str, ...] = ()
+    failure: str | None = None
+    conditions: Conditions | None = None
+
+    @property
+    def tables(self) -> Iterator[Section]:
+        """All tables, that of the timings first."""
+        if self.timings:
+            base = self.timings[0]
+            rows = tuple(
+                (timing.side, timing.milliseconds, str(timing.over(base)))
+                for timing in self.timings
+            )
+            columns = ("side", "ms (fastest to slowest)", "ratio (range of the turns)")
+            yield Section("times", columns, rows, (self.timings,))
+        yield from self.sections
 
     def show(self, console: Console) -> None:
         """Print all tables."""
-        if self.timings:
-            console.print(self._timings())
-        else:
-            console.print(f"bench {self.name}: {self.data}", highlight=False)
-        for section in self.sections:
-            title = f"[bold]bench {self.name}: {section.title}[/bold]"
-            console.print(title, highlight=False, soft_wrap=True)
-            table = Table()
-            for i, column in enumerate(section.columns):
-                table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
-            for row in section.rows:
-                table.add_row(*row)
-            # Wider than a narrow terminal rather than cut off.
-            shown, console.width = console.width, max(console.width, _WIDE)
-            console.print(table, crop=False)
-            console.width = shown
-        for check in self.checks:
-            verdict = "[green]met[/green]   " if check.met else "[red]missed[/red]"
-            console.print(
-                f"{verdict} {check.promise}: {check.value:.2f}{check.unit},"
-                f" at {'least' if check.least else 'most'} {check.limit:g}{check.unit}",
-                highlight=False,
-                soft_wrap=True,
-            )
+        from muntin.bench.terminal import show  # noqa: PLC0415 - it needs this module
 
-    def _timings(self) -> Table:
-        """Medians, spreads and ratios."""
-        table = Table(title=f"bench {self.name}: {self.data}", title_justify="left")
-        for column in ("side", "median", "spread", "ratio"):
-            table.add_column(column, justify="left" if column == "side" else "right")
-        base = self.timings[0].median
-        for timing in self.timings:
-            table.add_row(
-                timing.side,
-                f"{timing.median * 1e3:,.1f} ms",
-                f"{timing.spread:.0%}",
-                f"{timing.median / base:.2f}×",
-            )
-        return table
+        show(self, console)
 
     def to_json(self) -> str:
-        """The same as JSON, with the machine and the versions."""
-        found: dict[str, Any] = {
+        """The same as JSON, with the machine, the versions and the seeds."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What :meth:`to_json` writes."""
+        under = self.conditions or conditions(self.uses)
+        return {
             "name": self.name,
             "data": self.data,
-            "machine": {"system": platform.platform(), "python": platform.python_version()},
-            "versions": {name: version(name) for name in _VERSIONS},
-            "timings": [
-                {"side": timing.side, "seconds": timing.seconds} for timing in self.timings
+            **asdict(under),
+            "seeds": list(self.seeds),
+            "failure": self.failure,
+            "timings": [_timing(timing) for timing in self.timings],
+            "sections": [
+                {
+                    **asdict(section),
+                    "timed": [[_timing(timing) for timing in group] for group in section.timed],
+                }
+                for section in self.sections
             ],
-            "sections": [asdict(section) for section in self.sections],
             "checks": [{**asdict(check), "met": check.met} for check in self.checks],
             "plots": [asdict(plot) for plot in self.plots],
         }
-        return json.dumps(found, indent=2)
 
     def save(self, folder: Path) -> tuple[Path, ...]:
-        """Write the JSON and a PNG for each plot; returns the files."""
-        from muntin.bench.plots import draw  # noqa: PLC0415
+        """Write the JSON, and a PNG for each plot where matplotlib is there; returns the files."""
+        from muntin.bench.plots import can_draw, draw  # noqa: PLC0415 - they need this module
 
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.name}.json"
         path.write_text(self.to_json() + "\n")
-        return path, *(draw(plot, folder / f"{self.name}-{plot.name}.png") for plot in self.plots)
+        plots = self.plots if can_draw() else ()
+        return path, *(draw(plot, folder / f"{self.name}-{plot.name}.png") for plot in plots)
+
+
+def _timing(timing: Timing) -> dict[str, Any]:
+    return {
+        "side": timing.side,
+        "seconds": list(timing.seconds),
+        "median": timing.median,
+        "spread": timing.spread,
+    }

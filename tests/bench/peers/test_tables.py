@@ -1,0 +1,68 @@
+"""What the report says of times: ratios, parts, reasons, and promises."""
+
+from __future__ import annotations
+
+from muntin.bench.measure import Timing
+from muntin.bench.peers.measuring import Cell
+from muntin.bench.peers.questions import TINY, questions
+from muntin.bench.peers.sides import DUCKDB, FLINK, FLINK_SCAN, OURS, POLARS, SPARK, Side
+from muntin.bench.peers.tables import Found, left_out, plot, promises, table, ways
+
+WINDOWS = questions(TINY)[1]
+ONE, MANY = WINDOWS.sizes
+
+
+def cell(side: Side, size, seconds: float, factor: float = 1.0) -> Cell:
+    return Cell(side, size, Timing(side.name, (seconds,)), factor, cpu=seconds, how="so")
+
+
+FOUND = Found(
+    WINDOWS,
+    [
+        cell(OURS, ONE, 0.5),
+        cell(SPARK, ONE, 1.0),
+        cell(FLINK, ONE, 3.0),
+        cell(FLINK_SCAN, ONE, 2.6),
+        cell(OURS, MANY, 1.0),
+        cell(SPARK, MANY, 60.0, 16),
+        cell(FLINK, MANY, 13.0),
+        cell(FLINK_SCAN, MANY, 2.0),
+        cell(DUCKDB, MANY, 15.0),
+        Cell(POLARS, MANY, None, reason="polars: out of memory"),
+    ],
+)
+
+
+def test_the_table_has_ratios_to_muntin_and_tells_parts() -> None:
+    rows = {row[0]: row[1:] for row in table(FOUND).rows}
+    assert rows[OURS.name] == ("500 ms, 1.00×", "1,000 ms, 1.00×")
+    assert rows[SPARK.name] == ("1,000 ms, 2.00×", "≈ 60,000 ms, 60×")
+    assert rows[DUCKDB.name] == ("–", "15,000 ms, 15×")
+    # What was measured in part is no timing to compare runs by.
+    assert SPARK.name not in {timing.side for timing in table(FOUND).timed[1]}
+
+
+def test_promises_are_about_the_nearest_peer_and_leave_out_reading_csv() -> None:
+    many, one = promises([FOUND])
+    assert "Flink HOP" in many.promise
+    assert (many.value, many.limit, many.met) == (11.0, 10.0, True)
+    assert "Flink HOP at 1 query" in one.promise
+    assert not one.met
+    assert 0.79 < one.value < 0.81
+
+
+def test_reasons_and_ways_are_told() -> None:
+    section = left_out([FOUND], {"Bytewax": "cannot be installed"})
+    assert section is not None
+    assert section.rows == (
+        ("Bytewax", "all", "cannot be installed"),
+        ("polars", "windows, 3 queries", "polars: out of memory"),
+    )
+    assert left_out([], {}) is None
+    told = {row[0]: row[2] for row in ways([FOUND]).rows}
+    assert told[SPARK.name] == "windows 1 query; windows 3 queries (×16)"
+
+
+def test_lines_have_a_point_a_size() -> None:
+    assert plot(FOUND).lines[OURS.name] == ((1.0, 0.5), (3.0, 1.0))
+    assert POLARS.name not in plot(FOUND).lines
