@@ -1,13 +1,12 @@
-"""Edge estimates, shared samples and cached rates against exact rates."""
+"""Edge estimates and shared samples against exact rates."""
 
-from fractions import Fraction
 from random import Random
 
 import numpy as np
 import pytest
 
 from muntin.errors import WindowError
-from muntin.optimizer import EdgeRates, SampledEdges, edge_rate, estimate_edge_rate
+from muntin.optimizer import SampledEdges, edge_rate, estimate_edge_rate
 from muntin.optimizer.edge_checks import FEW_SLIDES, checked_classes, reduced_classes
 from muntin.windows.edges import reduce_classes
 
@@ -135,32 +134,7 @@ def test_sample_sizes_are_checked(positions):
     assert "multiple of 512" in str(caught.value.hint)
 
 
-def test_rates_of_small_sets_are_exact():
-    rates = EdgeRates()
-    assert rates.of([(3, 0), (4, 0), (4, 3), (6, 0), (6, 2), (9, 0)]) == 0.75
-    assert rates.union([(4, 0)], [(6, 2)]) == float(edge_rate([(4, 0), (6, 2)]))
-    assert rates.union([(4, 0), (6, 1)], [(5, 0), (7, 0)]) == pytest.approx(
-        float(edge_rate([(4, 0), (6, 1), (5, 0), (7, 0)])), rel=1e-12
-    )
-    assert rates.of([]) == 0
-    assert rates.union([], [(8, 1)]) == Fraction(1, 8)
-    assert rates.error == 0
-
-
-@pytest.mark.parametrize("longest", [900, 50_000])
-def test_rates_of_large_unions_are_within_the_tolerance(longest):
-    rates = EdgeRates()
-    first, second = drawn(30, longest, 1), drawn(30, longest, 2)
-    answer = rates.union(frozenset(checked_classes(first)), second)
-    assert answer == pytest.approx(float(edge_rate(first + second)), rel=0.01)
-    assert rates.union(second, first) == answer
-    assert rates.of(first + second) == answer
-    assert rates.error <= 0.01
-
-
 def test_bad_classes_are_refused_everywhere():
-    for ask in (estimate_edge_rate, EdgeRates().of, SampledEdges().of):
+    for ask in (estimate_edge_rate, SampledEdges().of):
         with pytest.raises(WindowError, match="not positive"):
             ask([(0, 3)])
-    with pytest.raises(WindowError, match="not positive"):
-        EdgeRates().union(frozenset([(0, 3)]), [(2, 0)])

@@ -11,7 +11,7 @@ import muntin
 from engine.rich_queries import rich_queries, rich_stream
 from muntin.engine import LocalEngine
 from muntin.errors import MuntinError
-from muntin.optimizer.sharing import OPTIMIZERS, STEPS_PER_ROW, Optimizer
+from muntin.optimizer.sharing import OPTIMIZERS, STEPS_PER_ROW, Optimizer, OptimizerName
 from muntin.plan import SharedPlan, build_plan
 from muntin.queries import queries
 from muntin.testing import rows_of
@@ -36,8 +36,9 @@ def plan_of(
     rate: float | None,
     previous: SharedPlan | None = None,
     steps_per_row: float = STEPS_PER_ROW,
+    method: OptimizerName = "auto",
 ) -> SharedPlan:
-    optimizer = Optimizer(rate=rate, steps_per_row=steps_per_row)
+    optimizer = Optimizer(method, rate, steps_per_row)
     return build_plan(queries(sql), SCHEMA, "t", sharer=optimizer, previous=previous)
 
 
@@ -73,10 +74,10 @@ def test_a_rate_is_asked_for_only_where_it_matters() -> None:
         build_plan(queries(windows(97, 89)), SCHEMA, "t", sharer=Optimizer(rate=asked))
 
 
-def test_queries_that_run_stay_in_their_trees() -> None:
+def test_queries_that_run_stay_in_their_trees_unless_auto_decides() -> None:
     first = plan_of(windows(*SLIDES), rate=0.05, steps_per_row=CHEAP_ROWS)
     assert len(first.slicings) == 5
-    joined = plan_of(windows(*SLIDES, 194), rate=100.0, previous=first)
+    joined = plan_of(windows(*SLIDES, 194), 100.0, first, method="weave_share")
     owner = {
         final.name: joined.slicings[joined.partials[final.partials].slicing].owner
         for final in joined.finals

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muntin.engine.recoding import recoded
-from muntin.engine.store import BEGINNING, SliceStore
+from muntin.engine.store import SliceStore
 from muntin.errors import WindowError
-from muntin.plan.nodes import Axis, Final, SharedPlan
+from muntin.plan.nodes import Final, SharedPlan
 from muntin.windows import EdgeClass
 
 
 @dataclass(frozen=True)
 class OldCut:
-    """Edge classes that rows up to the tick ``until`` were cut by, before the plan changed."""
+    """Edge classes that rows of some partials were cut by up to a tick, before the plan changed.
 
-    slicing: Axis
+    ``number`` is that of the partials, ``until`` the tick.
+    """
+
+    number: int
     until: int
     classes: tuple[EdgeClass, ...]
 
 
 def carry_stores(stores: list[SliceStore], new: SharedPlan, since: int) -> list[SliceStore]:
-    """Stores for a new plan: those of partials that stay keep their slices."""
+    """Stores for a new plan: those of partials that stay keep their slices.
+
+    No row has come at ``since`` or later, so nothing there has been forgotten yet.
+    """
     kept = {store.node.number: store for store in stores}
     result = []
     for node in new.partials:
-        store = kept.get(node.number)
-        result.append(SliceStore(node, since) if store is None else recoded(store, node, since))
+        store = kept.get(node.number if node.origin is None else node.origin)
+        carried = SliceStore(node, since) if store is None else recoded(store, node, since)
+        carried.evicted = min(carried.evicted, since)
+        result.append(carried)
     return result
 
 
@@ -34,19 +42,19 @@ def carry_cuts(
     old: SharedPlan, cuts: list[OldCut], new: SharedPlan, seen: int, stores: list[SliceStore]
 ) -> list[OldCut]:
     """The cuts of slices that are still kept, the one that ends now among them."""
-    now = {slicing.identity: slicing.classes for slicing in new.slicings}
-    ending = [
-        OldCut(slicing.identity, seen, slicing.classes)
-        for slicing in old.slicings
-        if now.get(slicing.identity) != slicing.classes
-    ]
-    oldest = min((store.evicted for store in stores), default=BEGINNING)
-    return [cut for cut in (*cuts, *ending) if cut.until >= oldest]
+    before = {node.number: old.slicings[node.slicing].classes for node in old.partials}
+    found: list[OldCut] = []
+    for node, store in zip(new.partials, stores, strict=True):
+        number = node.number if node.origin is None else node.origin
+        mine = [cut for cut in cuts if cut.number == number]
+        classes = before.get(number)
+        if classes is not None and classes != new.slicings[node.slicing].classes:
+            mine.append(OldCut(number, seen, classes))
+        found += [replace(cut, number=node.number) for cut in mine if cut.until >= store.evicted]
+    return found
 
 
-def first_window(
-    final: Final, slicing: Axis, store: SliceStore, cuts: list[OldCut], watermark: int | None
-) -> int:
+def first_window(final: Final, store: SliceStore, cuts: list[OldCut], watermark: int | None) -> int:
     """The number of the first window that a query which joins now answers.
 
     All its rows must have been kept, in slices that its bounds do not cut through, and it must
@@ -60,7 +68,7 @@ def first_window(
         *(store.covered[member] for member in members),
     )
     for cut in cuts:
-        if cut.slicing == slicing and not _cuts_fit(final, cut):
+        if cut.number == store.node.number and not _cuts_fit(final, cut):
             start = max(start, cut.until + 1)
     window = final.window
     first = -((window.phase - window.range - start) // window.period)

@@ -14,12 +14,15 @@ from muntin.engine.answering import Answered
 from muntin.engine.batches import as_table
 from muntin.engine.joining import check_streams
 from muntin.engine.progress import Progress, Statistics
+from muntin.engine.rate import RecentRate
 from muntin.engine.relations import check_version
 from muntin.engine.stage_a import StageA, StageOutput
 from muntin.engine.state import State
 from muntin.errors import DataError, UnknownQueryError, did_you_mean
 from muntin.plan import build_plan
+from muntin.plan.continuity import dated, settled
 from muntin.plan.nodes import SharedPlan
+from muntin.plan.owners import Reviewer, share_all
 from muntin.queries import Query
 
 Ints = npt.NDArray[np.int64]
@@ -40,6 +43,10 @@ class LocalEngine:
     Without one the input is bounded: no row is late, and ``close`` answers all windows. Batches
     of a plan with ROWS windows must then come in time order
     (:func:`muntin.engine.ordering.in_time_order`); all others may come in any order.
+
+    With an ``optimizer`` (:class:`muntin.optimizer.Optimizer`) a stream's queries are shared as
+    it says, and shared anew where it finds that worth while: when queries join and leave, and
+    after a batch. That changes no answer.
     """
 
     def __init__(
@@ -48,6 +55,7 @@ class LocalEngine:
         lateness: int | None = None,
         *,
         tables: Mapping[str, pa.Table] | None = None,
+        optimizer: Reviewer | None = None,
     ) -> None:
         if lateness is not None and (not isinstance(lateness, int) or lateness < 0):
             raise DataError(
@@ -56,6 +64,8 @@ class LocalEngine:
         self.lateness = lateness
         self.tables = dict(tables or {})
         self.statistics = Statistics()
+        self.recent = RecentRate()
+        self._optimizer = None if optimizer is None else optimizer.measured_by(self._rate)
         self._stage_a = StageA(plan, self.tables)
         self._state = State(plan, self._row_times)
         self._by_rows = any(slicing.measure == "rows" for slicing in plan.slicings)
@@ -88,7 +98,7 @@ class LocalEngine:
         if self.lateness is not None:
             # A batch that fails half way leaves no trace in a stream that goes on.
             outputs = list(outputs)
-        latest = None
+        latest, before, rows = None, self.seen, self.statistics.rows
         for output in outputs:
             if output.ticks.size:
                 highest = int(output.ticks.max())
@@ -100,7 +110,22 @@ class LocalEngine:
             self.statistics.take(output)
         if latest is None or self.lateness is None:
             return {}
-        return self.advance(latest - self.lateness)
+        results = self.advance(latest - self.lateness)
+        if before is not None:
+            moved = max(latest - before, 0)
+            self.recent = self.recent.after(self.statistics.rows - rows, moved)
+        self._review()
+        return results
+
+    def _rate(self) -> float | None:
+        return self.recent.rate
+
+    def _review(self) -> None:
+        """Share anew where that is due, and give up what has had its time."""
+        if self._optimizer is None:
+            return
+        if self._optimizer.is_due(self.plan) or settled(self.plan, self.watermark):
+            self._adopt(self._queries())
 
     def _blocks(self, batch: pa.Table) -> Iterator[StageOutput]:
         """Partials of a batch, block by block; no row is late within its own batch."""
@@ -184,24 +209,35 @@ class LocalEngine:
             slicing=old.slicing,
             tables={name: table.schema for name, table in self.tables.items()},
             previous=old,
+            sharer=self._optimizer or share_all,
+            watermark=self.watermark,
         )
         if self.lateness is not None:
             check_streams(plan)
+        plan = dated(plan, self.seen)
         self._stage_a = StageA(plan, self.tables)
         self._state.adopt(plan)
 
     def snapshot(self) -> bytes:
         """The state of a stream as bytes, from which :meth:`restore` goes on identically."""
-        return self._state.snapshot(lateness=self.lateness, statistics=vars(self.statistics))
+        return self._state.snapshot(
+            lateness=self.lateness, statistics=vars(self.statistics), recent=vars(self.recent)
+        )
 
     @classmethod
     def restore(
-        cls, plan: SharedPlan, data: bytes, *, tables: Mapping[str, pa.Table] | None = None
+        cls,
+        plan: SharedPlan,
+        data: bytes,
+        *,
+        tables: Mapping[str, pa.Table] | None = None,
+        optimizer: Reviewer | None = None,
     ) -> LocalEngine:
         """An engine for the same plan in the state of a snapshot."""
         state, held = State.restore(plan, data)
         extra: Any = held
-        engine = cls(plan, extra["lateness"], tables=tables)
+        engine = cls(plan, extra["lateness"], tables=tables, optimizer=optimizer)
+        engine.recent = RecentRate(**extra["recent"])
         counts = extra["statistics"]
         engine.statistics = Statistics(**{**counts, "errors": Counter(counts["errors"])})
         engine._state = state

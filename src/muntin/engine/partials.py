@@ -92,9 +92,13 @@ def merge(node: Partials, batches: Sequence[PartialBatch]) -> SliceTable:
 def coarser(node: Partials, finer: Partials, batch: PartialBatch) -> PartialBatch:
     """Partials of a finer grouping, with the same selection, rolled up."""
     keys = tuple(batch.keys[finer.grouping.index(group)] for group in node.grouping)
-    places = [finer.accumulators.index(each) for each in node.accumulators]
-    columns = tuple(batch.columns[place] for place in places)
-    return merge(node, [replace(batch, keys=keys, columns=columns)]).as_batch()
+    return merge(node, [replace(narrower(node, finer, batch), keys=keys)]).as_batch()
+
+
+def narrower(node: Partials, wider: Partials, batch: PartialBatch) -> PartialBatch:
+    """Partials with more accumulators and the same selection, without those that are not kept."""
+    places = [wider.accumulators.index(each) for each in node.accumulators]
+    return replace(batch, columns=tuple(batch.columns[place] for place in places))
 
 
 def merge_batches(

@@ -1,13 +1,14 @@
 """Slices kept for some predicates, read by others: codes follow when queries come and go.
 
-An entry's cell stands for all rows of it. Where a newcomer cuts the cell in two, the entry goes
-to one of the halves: all predicates that were there before hold in both or in neither. Only the
-newcomer could tell them apart, and it does not read what was kept before it came.
+An entry's cell stands for all rows of it. Where a newcomer cuts the cell in two, by another value
+or by another dimension, the entry goes to one of the halves: all predicates that were there
+before hold in both or in neither. Only the newcomer could tell them apart, and it does not read
+what was kept before it came; nor does any later one that asks about the same cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from muntin.aggregates.columns import empty
 from muntin.engine.partials import SliceTable, merge
-from muntin.engine.store import SliceStore
+from muntin.engine.store import BEGINNING, SliceStore
 from muntin.plan.nodes import Partials
 from muntin.plan.selection import Cells, Selection, Signatures
 from muntin.predicates import Ranked, Region, Shape
@@ -40,22 +41,21 @@ def recoded(store: SliceStore, node: Partials, since: int) -> SliceStore:
     ]
     covered = _covered(store, node.selection, since)
     table = _translated(replace(table, columns=columns), store.node.selection, node)
-    return store.replaced(node, table, complete, covered)
+    return store.replaced(node, table, complete, covered, _told_since(store, node, since))
 
 
 def _translated(table: SliceTable, old: Selection, node: Partials) -> SliceTable:
     new = node.selection
-    if old == new or table.codes is None:
+    if old == new or not (old.coded or new.coded):
         return table
     if isinstance(old, Signatures) and isinstance(new, Signatures):
         assert table.signatures is not None
         return replace(table, signatures=_moved_bits(table.signatures, old, new))
     assert isinstance(old, Cells)
     assert isinstance(new, Cells)
-    batch = replace(table.as_batch(), codes=_moved_codes(table.codes, old.shape, new.shape))
-    if not new.coded:
-        batch = replace(batch, codes=None)
-    return merge(node, [batch])
+    codes = np.zeros(table.starts.size, np.int64) if table.codes is None else table.codes
+    moved = _moved_codes(codes, old.shape, new.shape) if new.coded else None
+    return merge(node, [replace(table.as_batch(), codes=moved)])
 
 
 def _moved_bits(bitmaps: Bitmaps, old: Signatures, new: Signatures) -> Bitmaps:
@@ -70,10 +70,15 @@ def _moved_bits(bitmaps: Bitmaps, old: Signatures, new: Signatures) -> Bitmaps:
 
 
 def _moved_codes(codes: Ints, old: Shape, new: Shape) -> Ints:
-    """The keys of cells in another space, whose dimensions are some of the old one's."""
+    """The keys of cells in another space; the least rank in dimensions that were not told."""
     ranks = dict(zip((each.bound for each in old.dimensions), old.ranks_of(codes), strict=True))
     before = {each.bound: each for each in old.dimensions}
-    columns = [_moved_ranks(before[each.bound], each)[ranks[each.bound]] for each in new.dimensions]
+    columns = [
+        _moved_ranks(before[each.bound], each)[ranks[each.bound]]
+        if each.bound in before
+        else np.zeros(codes.size, np.int64)
+        for each in new.dimensions
+    ]
     return new.keys(columns, codes.size)
 
 
@@ -95,40 +100,68 @@ def _covered(store: SliceStore, selection: Selection, since: int) -> list[int]:
     """From which tick on the entries tell which rows satisfy each predicate."""
     old = store.node.selection
     if isinstance(old, Cells) and isinstance(selection, Cells):
-        return _covered_cells(store.covered, old.shape, selection.shape, since)
+        return _covered_cells(store, old.shape, selection.shape, since)
     if isinstance(old, Signatures) and isinstance(selection, Signatures):
         known = dict(zip(old.predicates, store.covered, strict=True))
         return [known.get(bound, since) for bound in selection.predicates]
     return store.covered
 
 
-def _covered_cells(covered: Sequence[int], old: Shape, new: Shape, since: int) -> list[int]:
-    """A predicate is covered from when on each of its cells was wanted by one that was there."""
+def _covered_cells(store: SliceStore, old: Shape, new: Shape, since: int) -> list[int]:
+    """A predicate is covered from when on each of its cells was wanted by one that was there.
+
+    Before one of its cuts was made, cells beside that cut were one.
+    """
+    covered = store.covered
     known = dict(zip(old.accepts, covered, strict=True))
+    times = _cut_times(store.told, old)
     wanted: Ints | None = None
     result = []
     for region in new.accepts:
         if region in known:
             result.append(known[region])
             continue
-        if not _told(region, old) or old.size > _MOST_CELLS:
+        told = max((times.get(cut, since) for cut in _cuts(region)), default=BEGINNING)
+        if told >= since or old.size > _MOST_CELLS:
             result.append(since)
             continue
         columns = old.ranks_of(np.arange(old.size))
         if wanted is None:
-            times = np.array(covered, np.int64)
-            wanted = np.where(old.truth(columns, old.size), times, since).min(axis=1, initial=since)
+            by_member = np.where(old.truth(columns, old.size), np.array(covered, np.int64), since)
+            wanted = by_member.min(axis=1, initial=since)
         accepted = replace(old, members=(0,), accepts=(region,), fails=(region,))
         inside = accepted.truth(columns, old.size)[:, 0]
-        result.append(int(wanted[inside].max(initial=min(covered, default=since))))
+        result.append(max(told, int(wanted[inside].max(initial=min(covered, default=since)))))
     return result
 
 
-def _told(region: Region, shape: Shape) -> bool:
-    """Whether the cells of a shape tell a region's rows from others."""
-    cuts = {each.bound.key: set(each.cuts) for each in shape.dimensions}
-    return all(
-        key in cuts and set(places) <= cuts[key]
-        for factor in region.factors
-        for key, places in zip(factor.dimensions, factor.cuts, strict=True)
-    )
+def _cut_times(told: Sequence[Sequence[int]], shape: Shape) -> dict[tuple[str, object], int]:
+    """Since when entries are told apart by each dimension of a shape, and by each of its cuts.
+
+    A cut is named by its dimension's key and its place, the dimension itself by None.
+    """
+    return {
+        (dimension.bound.key, cut): time
+        for dimension, times in zip(shape.dimensions, told, strict=True)
+        for cut, time in zip((None, *dimension.cuts), times, strict=True)
+    }
+
+
+def _cuts(region: Region) -> Iterator[tuple[str, object]]:
+    """What must be told apart for a region's rows to be."""
+    for factor in region.factors:
+        for key, places in zip(factor.dimensions, factor.cuts, strict=True):
+            yield key, None
+            yield from ((key, place) for place in places)
+
+
+def _told_since(store: SliceStore, node: Partials, since: int) -> list[list[int]]:
+    """For each dimension and its cuts, since when entries are told apart by it."""
+    old, new = store.node.selection, node.selection
+    if not (isinstance(old, Cells) and isinstance(new, Cells)):
+        return []
+    times = _cut_times(store.told, old.shape)
+    return [
+        [times.get((each.bound.key, cut), since) for cut in (None, *each.cuts)]
+        for each in new.shape.dimensions
+    ]

@@ -15,7 +15,7 @@ from muntin.errors import DataError
 from muntin.plan.nodes import Partials, SharedPlan
 from muntin.plan.selection import Cells, Selection
 
-VERSION = 3
+VERSION = 4
 _CHECKSUM = 4  # bytes, in front of all others
 _SCHEMA = pa.schema({"name": pa.string(), "data": pa.large_binary()})
 
@@ -26,7 +26,7 @@ def pack(state: dict[str, Any], plan: SharedPlan, stores: list[SliceStore]) -> b
         "version": VERSION,
         "state": state,
         "partials": _describe(plan),
-        "kept": [(store.evicted, store.complete, store.covered) for store in stores],
+        "kept": [(each.evicted, each.complete, each.covered, each.told) for each in stores],
     }
     names, blobs = ["head"], [json.dumps(head).encode()]
     for i, store in enumerate(stores):
@@ -61,7 +61,7 @@ def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceSto
         )
     stores = [_store(i, node, blobs) for i, node in enumerate(plan.partials)]
     for store, kept in zip(stores, head["kept"], strict=True):
-        store.evicted, store.complete, store.covered = kept
+        store.evicted, store.complete, store.covered, store.told = kept
     return head["state"], stores
 
 

@@ -20,7 +20,7 @@ from muntin.engine.entries import Cut, Entries, find_entries
 from muntin.engine.entry_kernels import number_runs
 from muntin.engine.failures import count_errors
 from muntin.engine.memory import keep_pages
-from muntin.engine.partials import PartialBatch, coarser
+from muntin.engine.partials import PartialBatch, coarser, narrower
 from muntin.engine.reading import Reader
 from muntin.engine.selecting import Scope, Selector
 from muntin.expressions import Bound
@@ -88,7 +88,7 @@ class StageA:
             read = reader(batch)
             joined = [cut.joined(read.rows) for cut in cuts]
             for place, node in enumerate(self.plan.partials):
-                if node.relation == number and node.finer is None:
+                if node.relation == number and node.is_fed:
                     cut = joined[node.slicing]
                     entries = find_entries(node, self._selectors[place], cut, read.scope)
                     partial = _accumulate(node, entries, cut, read.scope, self._blanks[place])
@@ -107,6 +107,10 @@ class StageA:
                 finer = partials[node.finer]
                 partials[place] = coarser(node, self.plan.partials[node.finer], finer)
                 updates += finer.starts.size
+        for place, node in enumerate(self.plan.partials):
+            if node.twin is not None:
+                twin = self.plan.partials[node.twin]
+                partials[place] = narrower(node, twin, partials[node.twin])
         ordered = [partials[place] for place in range(len(self.plan.partials))]
         return StageOutput(ordered, ticks, rows, late_rows, bad_rows, updates, errors)
 

@@ -13,8 +13,8 @@ from muntin.engine.joining import OldCut, carry_cuts, carry_stores, first_window
 from muntin.engine.partials import PartialBatch
 from muntin.engine.snapshot import pack, unpack
 from muntin.engine.store import BEGINNING, SliceStore
-from muntin.plan.nodes import SharedPlan
-from muntin.plan.timeline import Timeline
+from muntin.errors import DataError
+from muntin.plan.nodes import Final, SharedPlan
 
 Ints = npt.NDArray[np.int64]
 RowTimes = Callable[[Ints, Ints], tuple[Ints, Ints]]
@@ -79,30 +79,42 @@ class State:
         needed = np.full(len(self.stores), LAST_WINDOW)
         owners = [final.partials for final in self.plan.finals]
         np.minimum.at(needed, owners, phases + self._next * slides - ranges)
+        for place, node in enumerate(self.plan.partials):
+            # What takes over from a twin must hold what its windows cover.
+            if node.twin is not None:
+                needed[node.twin] = min(needed[node.twin], needed[place])
         for store, start in zip(self.stores, needed.tolist(), strict=True):
             store.evict(start)
 
     def adopt(self, plan: SharedPlan) -> None:
-        """Go on with another plan, from the next batch on: some queries joined, some left."""
+        """Go on with another plan, from the next batch on.
+
+        Some queries joined, some left, and some are cut together with others than before. Those
+        that stay answer what they would have answered.
+        """
         old = self.plan
         seen = BEGINNING - 1 if self.seen is None else self.seen
-        self.stores = carry_stores(self.stores, plan, seen + 1)
-        self._old_cuts = carry_cuts(old, self._old_cuts, plan, seen, self.stores)
+        stores = carry_stores(self.stores, plan, seen + 1)
+        cuts = carry_cuts(old, self._old_cuts, plan, seen, stores)
         queries = {final.name: final.query for final in plan.finals}
-        stay = {f.name for f in old.finals if queries.get(f.name) == f.query}
-        known = {final.name: k for final, k in zip(old.finals, self._next, strict=True)}
-        self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
-        self.plan, self._answer = plan, Answerer(plan, self._row_times)
-        self._next = np.full(len(plan.finals), FIRST_WINDOW)
+        stay = {
+            final.name: (int(following), old.partials[final.partials].number)
+            for final, following in zip(old.finals, self._next, strict=True)
+            if queries.get(final.name) == final.query
+        }
+        next_windows = np.full(len(plan.finals), FIRST_WINDOW)
         for index, final in enumerate(plan.finals):
+            store = stores[final.partials]
             if final.name in stay:
-                self._next[index] = known[final.name]
+                next_windows[index], number = stay[final.name]
+                if number not in (store.node.number, store.node.origin):
+                    first = first_window(final, store, cuts, self.watermark)
+                    _check_taken_over(final, first, stay[final.name][0])
             elif self.seen is not None:
-                slicing = plan.slicings[plan.partials[final.partials].slicing].identity
-                store = self.stores[final.partials]
-                self._next[index] = first_window(
-                    final, slicing, store, self._old_cuts, self.watermark
-                )
+                next_windows[index] = first_window(final, store, cuts, self.watermark)
+        self.plan, self._answer = plan, Answerer(plan, self._row_times)
+        self.stores, self._old_cuts, self._next = stores, cuts, next_windows
+        self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
 
     def snapshot(self, **extra: object) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on identically.
@@ -114,10 +126,7 @@ class State:
             "next": self._next.tolist(),
             "gaps": self._gaps,
             "seen": self.seen,
-            "cuts": [
-                (cut.slicing[0], cut.slicing[1].column, cut.slicing[2], cut.until, cut.classes)
-                for cut in self._old_cuts
-            ],
+            "cuts": [(cut.number, cut.until, cut.classes) for cut in self._old_cuts],
             "extra": extra,
         }
         return pack(state, self.plan, self.stores)
@@ -132,15 +141,20 @@ class State:
         state.watermark, state.seen = held["watermark"], held["seen"]
         state._next, state._gaps = np.array(held["next"], np.int64), held["gaps"]
         state._old_cuts = [
-            OldCut(
-                (measure, Timeline.of(plan.source, column), owner),
-                until,
-                tuple(map(tuple, classes)),
-            )
-            for measure, column, owner, until, classes in held["cuts"]
+            OldCut(number, until, tuple(map(tuple, classes)))
+            for number, until, classes in held["cuts"]
         ]
         state.stores = stores
         return state, held["extra"]
+
+
+def _check_taken_over(final: Final, first: int, following: int) -> None:
+    """Refuse that partials which lack rows of its next window take a query over."""
+    if first > following:
+        raise DataError(
+            f"query {final.name} would lose rows where its tree changes",
+            hint="this is a mistake in Muntin, please report it",
+        )
 
 
 def _no_rows(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:

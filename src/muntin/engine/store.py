@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from muntin.engine.partials import PartialBatch, SliceTable, merge, nothing
 from muntin.plan.nodes import Partials
+from muntin.plan.selection import Cells
 
 Ints = npt.NDArray[np.int64]
 
@@ -20,8 +21,9 @@ class SliceStore:
     """Keeps the partials of one node, and forgets slices that no window will cover again.
 
     ``complete`` says for each accumulator from which tick on it holds every row: one that joined
-    a running stream lacks the rows before. ``covered`` says the same for each predicate. Slices
-    before ``evicted`` are forgotten.
+    a running stream lacks the rows before. ``covered`` says the same for each predicate, and
+    ``told`` for each dimension of cells, followed by its cuts, since when entries are told apart
+    by it. Slices before ``evicted`` are forgotten.
     """
 
     def __init__(self, node: Partials, since: int = BEGINNING) -> None:
@@ -29,6 +31,9 @@ class SliceStore:
         self.evicted = since
         self.complete = [since] * len(node.accumulators)
         self.covered = [since] * node.selection.members
+        self.told: list[list[int]] = []
+        if isinstance(node.selection, Cells):
+            self.told = [[since] * (1 + len(e.cuts)) for e in node.selection.shape.dimensions]
         self._pending: list[PartialBatch] = []
         self._merged = merge(node, [nothing(node)])
 
@@ -54,11 +59,17 @@ class SliceStore:
             self._merged = merge(self.node, [kept.as_batch()])
 
     def replaced(
-        self, node: Partials, table: SliceTable, complete: list[int], covered: list[int]
+        self,
+        node: Partials,
+        table: SliceTable,
+        complete: list[int],
+        covered: list[int],
+        told: list[list[int]],
     ) -> SliceStore:
         """A store of other partials that goes on from this one's slices."""
         store = SliceStore(node)
-        store.evicted, store.complete, store.covered = self.evicted, complete, covered
+        store.evicted, store.complete = self.evicted, complete
+        store.covered, store.told = covered, told
         store._merged = table
         return store
 

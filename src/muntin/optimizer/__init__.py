@@ -1,9 +1,9 @@
 """Decides what queries share: edge rates, costs, weaving and placement."""
 
+from muntin.optimizer.costs import WindowQuery
 from muntin.optimizer.edge_counting import EDGE_METHODS, EdgeMethod, edge_count, edge_rate
 from muntin.optimizer.edge_estimate import EdgeEstimate, estimate_edge_rate
 from muntin.optimizer.edge_f1 import f1_terms
-from muntin.optimizer.edge_rates import EdgeRates
 from muntin.optimizer.edge_sample import EdgeSample, SampledEdges
 from muntin.optimizer.nodes import Node
 from muntin.optimizer.placement import METHODS, Placement, place
@@ -18,13 +18,13 @@ __all__ = [
     "Choice",
     "EdgeEstimate",
     "EdgeMethod",
-    "EdgeRates",
     "EdgeSample",
     "Node",
     "Optimizer",
     "OptimizerName",
     "Placement",
     "SampledEdges",
+    "WindowQuery",
     "choose_technique",
     "edge_count",
     "edge_rate",

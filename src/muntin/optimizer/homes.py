@@ -33,7 +33,7 @@ def with_homes(plan: SharedPlan, buckets: int, previous: SharedPlan | None = Non
         previous={
             place: str(home)
             for place in alone
-            if (home := known.get(plan.partials[place].number)) is not None
+            if (home := known.get(_kept_number(plan.partials[place]))) is not None
         },
         bound=inf,
     )
@@ -41,6 +41,11 @@ def with_homes(plan: SharedPlan, buckets: int, previous: SharedPlan | None = Non
     for place in alone:
         nodes[place] = replace(nodes[place], home=int(placed.node_of[place]))
     return replace(plan, partials=tuple(nodes))
+
+
+def _kept_number(node: Partials) -> int:
+    """The number, in the plan before, of the partials whose slices these go on with."""
+    return node.number if node.origin is None else node.origin
 
 
 def _cost(plan: SharedPlan, place: int) -> float:

@@ -3,6 +3,7 @@
 from muntin.plan.build import build_plan
 from muntin.plan.explain.render import Item, render
 from muntin.plan.explain.text import render_text
+from muntin.plan.moves import Move, Weighed
 from muntin.plan.nodes import (
     STRATEGIES,
     Accumulator,
@@ -22,12 +23,14 @@ __all__ = [
     "Final",
     "Item",
     "Lowering",
+    "Move",
     "OutputColumn",
     "Partials",
     "SharedPlan",
     "Slicing",
     "Strategy",
     "Timeline",
+    "Weighed",
     "build_plan",
     "render",
     "render_text",

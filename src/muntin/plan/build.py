@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.plan.bind import Binding, BoundQuery
 from muntin.plan.cells import Counter, cells
-from muntin.plan.continuity import kept_trees, number_trees
+from muntin.plan.continuity import continues, kept_trees, number_trees, since_when
+from muntin.plan.moves import Move
 from muntin.plan.nodes import (
     STRATEGIES,
     Accumulator,
@@ -22,7 +23,7 @@ from muntin.plan.nodes import (
     Slicing,
     Strategy,
 )
-from muntin.plan.owners import Sharer, owned, share_all
+from muntin.plan.owners import Sharer, Sharing, kept_owners, owned, share_all, shared
 from muntin.plan.sampling import Guess, Sampler, sample_cells
 from muntin.plan.strategies import Tree, fragments, shards, slices, unshared
 from muntin.plan.timeline import Timeline
@@ -31,6 +32,8 @@ from muntin.windows import Window, reduce_classes
 from muntin.windows.edges import Slicing as SlicingName
 from muntin.windows.edges import check_slicing
 
+# So many moves are remembered.
+_MOST_MOVES = 8
 _RULES = {"unshared": unshared, "slices": slices, "fragments": fragments, "shards": shards}
 
 
@@ -41,6 +44,7 @@ class _Options:
     sample: Sampler | None
     previous: SharedPlan | None
     sharer: Sharer
+    watermark: int | None
 
 
 def build_plan(
@@ -54,6 +58,7 @@ def build_plan(
     sample: Sampler | None = None,
     previous: SharedPlan | None = None,
     sharer: Sharer = share_all,
+    watermark: int | None = None,
 ) -> SharedPlan:
     """Bind queries to a schema and share what they have in common.
 
@@ -68,9 +73,10 @@ def build_plan(
         slicing: How windows are cut: ``panes``, ``pairs`` or ``cutty``.
         tables: The columns of the tables that queries may join, by name.
         sample: Gives some joined rows of a relation, to weigh which predicates share their cells.
-        previous: The plan of the queries that run already: those that stay keep their trees.
+        previous: The plan of the queries that run already: those that stay keep their slices.
         sharer: Decides which queries are cut together, where the strategy leaves it open
             (``slices``, ``shards`` and ``cells``); all are if not given.
+        watermark: The time up to which the windows of queries that run already are answered.
 
     >>> from muntin.queries import queries
     >>> schema = pa.schema({"ts": pa.timestamp("us"), "v": pa.float64()})
@@ -96,57 +102,89 @@ def build_plan(
             problems.append(Problem(error.message, error.hint, query.name))
     if problems:
         raise QueryError(problems)
-    return _share(bound, schema, timeline, _Options(strategy, slicing, sample, previous, sharer))
+    options = _Options(strategy, slicing, sample, previous, sharer, watermark)
+    sharing = shared(bound, strategy, sharer, previous)
+    plan = _share(bound, sharing, schema, timeline, options)
+    if sharing.stay is None or previous is None or continues(plan, previous, watermark):
+        return plan
+    return _share(bound, Sharing(sharing.stay, weighed=sharing.weighed), schema, timeline, options)
 
 
 def _share(
-    bound: Sequence[BoundQuery],
+    queries: Sequence[BoundQuery],
+    sharing: Sharing,
     schema: pa.Schema,
     timeline: Timeline,
     options: _Options,
 ) -> SharedPlan:
-    bound, why = owned(bound, options.strategy, options.sharer, options.previous)
+    bound = owned(queries, sharing.owners)
     slicings = _share_slices(bound, options)
     trees = _trees(bound, slicings, options)
     places = {key: place for place, key in enumerate(slicings)}
     relations = tuple(dict.fromkeys(query.relation for query in bound))
     partials: list[Partials] = []
     finals: dict[str, Final] = {}
-    kept = [tree.accumulators() for tree in trees]
-    for tree, needed in zip(trees, kept, strict=True):
-        # What is rolled up from a tree is kept there too.
-        if tree.finer is not None:
-            for each in needed:
-                kept[tree.finer].setdefault(each, len(kept[tree.finer]))
+    kept = _accumulators(trees)
     numbers = number_trees(trees, slicings, options.previous)
-    for place, (number, tree) in enumerate(zip(numbers, trees, strict=True)):
-        accumulators = kept[place]
-        partials.append(
-            Partials(
-                number,
-                places[tree.slicing],
-                relations.index(tree.relation),
-                tree.grouping,
-                tree.selection,
-                tuple(accumulators),
-                tree.finer,
-            )
+    for place, ((number, origin), tree) in enumerate(zip(numbers, trees, strict=True)):
+        node = Partials(
+            number,
+            places[tree.slicing],
+            relations.index(tree.relation),
+            tree.grouping,
+            tree.selection,
+            tuple(kept[place]),
+            tree.finer,
+            origin=origin,
+            twin=tree.twin,
         )
+        if tree.twin is not None:
+            since = since_when(node, numbers[tree.twin][0], options.previous)
+            node = replace(node, since=since)
+        partials.append(node)
         for query in tree.queries:
-            finals[query.query.name] = _final(query, place, tree, accumulators)
-    in_order = tuple(finals[query.query.name] for query in bound)
-    cut = tuple(slicings.values())
+            finals[query.query.name] = _final(query, place, tree, kept[place])
     return SharedPlan(
         schema,
         timeline,
         relations,
-        cut,
+        tuple(slicings.values()),
         tuple(partials),
-        in_order,
+        tuple(finals[query.query.name] for query in bound),
         options.strategy,
         options.slicing,
-        why,
+        sharing.why,
+        sharing.weighed,
+        _moves(queries, sharing, options.previous),
     )
+
+
+def _accumulators(trees: Sequence[Tree]) -> list[dict[Accumulator, int]]:
+    """What each tree keeps: what its queries need, and those whose entries come from it."""
+    kept = [tree.accumulators() for tree in trees]
+    for feeders in ([tree.twin for tree in trees], [tree.finer for tree in trees]):
+        for feeder, needed in zip(feeders, kept, strict=True):
+            if feeder is not None:
+                for each in needed:
+                    kept[feeder].setdefault(each, len(kept[feeder]))
+    return kept
+
+
+def _moves(
+    queries: Sequence[BoundQuery], sharing: Sharing, previous: SharedPlan | None
+) -> tuple[Move, ...]:
+    """The moves before, as far as they are remembered, and this one if there is one."""
+    if previous is None:
+        return ()
+    before = kept_owners(queries, previous)
+    moved = tuple(
+        query.query.name
+        for query, old, owner in zip(queries, before, sharing.owners, strict=True)
+        if old is not None and old != owner
+    )
+    if not moved:
+        return previous.moves
+    return (*previous.moves, Move(moved, sharing.why))[-_MOST_MOVES:]
 
 
 def _trees(
@@ -161,7 +199,7 @@ def _trees(
         rows = options.sample(query.relation)
         return lambda found: sample_cells(rows, slicings[query.axis], query.grouping, found)
 
-    return cells(bound, count, kept_trees(bound, options.previous))
+    return cells(bound, count, kept_trees(bound, options.previous, options.watermark))
 
 
 def _share_slices(bound: Sequence[BoundQuery], options: _Options) -> dict[Hashable, Slicing]:

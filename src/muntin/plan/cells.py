@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
 
 from muntin.expressions import Bound
 from muntin.plan.bind import BoundQuery
-from muntin.plan.cell_costs import MOST_CELLS, cost_of_cells, rolls_up
+from muntin.plan.cell_costs import MOST_CELLS, cost_of_cells
+from muntin.plan.cell_groups import Asked, Group, Kept, pair_twins, roll_up, size
 from muntin.plan.sampling import Counts
 from muntin.plan.selection import Cells
 from muntin.plan.strategies import (
@@ -26,46 +25,6 @@ _MOST_SHAPES = 64
 
 # Given the dimensions, how many entries the rows fall into.
 Counter = Callable[[Sequence[Ranked]], Counts]
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What one query asks: its conditions, as predicates, and all dimensions they depend on."""
-
-    query: BoundQuery
-    members: tuple[int, ...]
-    places: frozenset[int]
-
-
-@dataclass(frozen=True)
-class Kept:
-    """The tree of a query that was there before: its number, its dimensions by their keys.
-
-    ``finer`` is the number of the tree that it is rolled up from, if it is.
-    """
-
-    number: int
-    dimensions: frozenset[str]
-    finer: int | None = None
-
-
-@dataclass(eq=False)
-class _Group:
-    """Queries of one grouping whose predicates share the cells of some dimensions.
-
-    ``counts`` is what rows of that grouping fall into; ``finer`` what is rolled up into this.
-    """
-
-    places: frozenset[int]
-    asked: list[_Asked]
-    counts: Counts
-    number: int | None = None
-    kept_finer: int | None = None
-    finer: _Group | None = None
-
-    @property
-    def grouping(self) -> frozenset[Bound]:
-        return frozenset(self.asked[0].query.grouping)
 
 
 def cells(
@@ -101,51 +60,23 @@ def _share(
     asked = []
     for query, wanted in zip(queries, each_asked, strict=True):
         members = tuple(next(numbers) for _ in wanted)
-        asked.append(_Asked(query, members, _places(analysis, members)))
-    by_grouping: dict[tuple[Bound, ...], list[_Asked]] = {}
+        asked.append(Asked(query, members, _places(analysis, members)))
+    by_grouping: dict[tuple[Bound, ...], list[Asked]] = {}
     for each in asked:
         by_grouping.setdefault(each.query.grouping, []).append(each)
-    groups: list[_Group] = []
+    groups: list[Group] = []
     for alike in by_grouping.values():
         counts = count(alike[0].query)(analysis.dimensions)
         groups.extend(_groups(alike, analysis, counts, kept))
-    _roll_up(groups, analysis)
-    # What is rolled up comes after what it is rolled up from.
-    groups.sort(key=lambda group: group.finer is not None)
+    roll_up(groups, analysis)
+    # What comes from others' entries comes after them.
+    groups.sort(key=lambda group: (group.twin is not None, group.finer is not None))
     trees: list[Tree] = []
-    found: dict[_Group, int] = {}
+    found: dict[Group, int] = {}
     for group in groups:
         found[group] = before + len(trees)
         trees.extend(_trees(analysis, group, groups, found))
     return trees
-
-
-def _roll_up(groups: Sequence[_Group], analysis: Analysis) -> None:
-    """Decide which groups are rolled up from those of a finer grouping.
-
-    That pays where rows fall into few entries of the finer one. A tree that was there before
-    stays as it was: what it has kept is in the cells of its own dimensions.
-    """
-    finest = [
-        group for group in groups if group.grouping and _size(analysis, group.places) <= MOST_CELLS
-    ]
-    for coarse in groups:
-        wider = [
-            fine
-            for fine in finest
-            if coarse.grouping < fine.grouping
-            and fine.finer is None
-            and coarse.places <= fine.places
-            and _worth(coarse, fine)
-        ]
-        if wider and not any(group.finer is coarse for group in groups):
-            coarse.finer = min(wider, key=lambda fine: fine.counts.cells(fine.places))
-
-
-def _worth(coarse: _Group, fine: _Group) -> bool:
-    if coarse.number is not None:
-        return coarse.kept_finer is not None and coarse.kept_finer == fine.number
-    return rolls_up(fine.counts, fine.places)
 
 
 def _places(analysis: Analysis, members: Sequence[int]) -> frozenset[int]:
@@ -153,26 +84,29 @@ def _places(analysis: Analysis, members: Sequence[int]) -> frozenset[int]:
 
 
 def _groups(
-    asked: Sequence[_Asked],
+    asked: Sequence[Asked],
     analysis: Analysis,
     counts: Counts,
     kept: Mapping[str, Kept],
-) -> list[_Group]:
+) -> list[Group]:
     """Queries that share cells: with those they were with, or as the costs say."""
     numbers = {each.bound.key: place for place, each in enumerate(analysis.dimensions)}
-    groups: dict[int, _Group] = {}
+    groups: dict[int, Group] = {}
     for each in asked:
         if (before := kept.get(each.query.query.name)) is not None:
             places = frozenset(numbers[key] for key in before.dimensions if key in numbers)
-            fresh = _Group(places, [], counts, before.number, before.finer)
+            fresh = Group(places, [], counts, before)
             groups.setdefault(before.number, fresh).asked.append(each)
-    shapes: dict[frozenset[int], list[_Asked]] = {}
+    pair_twins(list(groups.values()), analysis)
+    shapes: dict[frozenset[int], list[Asked]] = {}
     for each in asked:
         if each.query.query.name not in kept:
             wide = [
                 group
                 for group in groups.values()
-                if each.places <= group.places and _size(analysis, group.places) <= MOST_CELLS
+                if group.twin is None
+                and each.places <= group.places
+                and size(analysis, group.places) <= MOST_CELLS
             ]
             if wide:
                 narrowest = min(wide, key=lambda group: (len(group.places), group.number))
@@ -182,16 +116,12 @@ def _groups(
     found = list(groups.values())
     for merged in _merge(shapes, analysis, counts):
         places = frozenset().union(*merged)
-        found.append(_Group(places, [each for shape in merged for each in shapes[shape]], counts))
+        found.append(Group(places, [each for shape in merged for each in shapes[shape]], counts))
     return found
 
 
-def _size(analysis: Analysis, places: frozenset[int]) -> int:
-    return prod(analysis.dimensions[place].size for place in places)
-
-
 def _merge(
-    shapes: Mapping[frozenset[int], list[_Asked]], analysis: Analysis, counts: Counts
+    shapes: Mapping[frozenset[int], list[Asked]], analysis: Analysis, counts: Counts
 ) -> list[list[frozenset[int]]]:
     if len(shapes) == 1 or len(shapes) > _MOST_SHAPES:
         return [[shape] for shape in shapes]
@@ -207,11 +137,10 @@ def _merge(
 
 
 def _trees(
-    analysis: Analysis, group: _Group, groups: Sequence[_Group], found: Mapping[_Group, int]
+    analysis: Analysis, group: Group, groups: Sequence[Group], found: Mapping[Group, int]
 ) -> list[Tree]:
-    root = group.finer or group
-    # All that is rolled up from one tree has its cells.
-    cluster = [each for each in groups if (each.finer or each) is root]
+    # All that comes from the entries of one tree has its cells.
+    cluster = [each for each in groups if each.root is group.root]
     members = sorted({m for each in cluster for asked in each.asked for m in asked.members})
     shape = analysis.shape(members)
     queries = tuple(each.query for each in group.asked)
@@ -234,5 +163,6 @@ def _trees(
             numbers,
             group.number,
             None if group.finer is None else found[group.finer],
+            None if group.twin is None else found[group.twin],
         )
     ]

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from muntin.aggregates import Part, ResolvedAggregate
 from muntin.expressions import Bound
+from muntin.plan.moves import Move, Weighed
 from muntin.plan.relations import Relation
 from muntin.plan.selection import Selection
 from muntin.plan.timeline import Timeline
@@ -69,6 +70,12 @@ class Partials:
     The first accumulator is always ``count(*)``: it says whether a window exists. ``number``
     stays the same while queries come and go. ``finer`` is the place of the partials of a finer
     grouping that are rolled up into these; ``home`` the bucket of partials without groups.
+
+    ``origin`` is the number of the partials in the plan before whose slices these begin with,
+    where queries of one tree went over to several. ``twin`` is the place of partials with the
+    same slices, groups and cells: rows go into those, and come from there. They take over the
+    queries of these once no window reaches back to ``since``, the largest event time when that
+    began.
     """
 
     number: int
@@ -79,6 +86,14 @@ class Partials:
     accumulators: tuple[Accumulator, ...]
     finer: int | None = None
     home: int | None = None
+    origin: int | None = None
+    twin: int | None = None
+    since: int | None = None
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether rows go into these partials, rather than entries of others."""
+        return self.finer is None and self.twin is None
 
     def bounds(self) -> tuple[Bound, ...]:
         """The expressions that rows are evaluated for."""
@@ -156,6 +171,8 @@ class SharedPlan:
     strategy: Strategy = "cells"
     slicing: SlicingName = "pairs"
     why: str = ""  # what was weighed when it was decided who shares slices
+    weighed: Weighed | None = None
+    moves: tuple[Move, ...] = ()  # the last ones, in order
 
     def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
         """Every distinct expression that rows of a relation are evaluated for, in order."""

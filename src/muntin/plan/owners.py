@@ -4,21 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 from muntin.plan.bind import BoundQuery
+from muntin.plan.moves import Weighed
 from muntin.plan.nodes import SharedPlan, Strategy
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """An owner for each query, and what was weighed, in a sentence for people."""
+    """An owner for each query, and what was weighed, in a sentence for people and in numbers.
+
+    ``stay`` are the owners without any move, where queries that run are to move.
+    """
 
     owners: tuple[str, ...]
     why: str = ""
+    weighed: Weighed | None = None
+    stay: tuple[str, ...] | None = None
 
 
 # Decides it for queries, some of which may run already, in the trees of a plan.
 Sharer = Callable[[Sequence[BoundQuery], SharedPlan | None], Sharing]
+
+
+class Reviewer(Protocol):
+    """A sharer that looks at a running plan again and again."""
+
+    def __call__(self, queries: Sequence[BoundQuery], previous: SharedPlan | None) -> Sharing:
+        """Decide who shares."""
+
+    def measured_by(self, rate: Callable[[], float | None]) -> Self:
+        """The same with a measured rate of rows per tick, where it knows of no other."""
+
+    def is_due(self, plan: SharedPlan) -> bool:
+        """Whether a plan is to be weighed anew."""
 
 
 def share_all(queries: Sequence[BoundQuery], previous: SharedPlan | None = None) -> Sharing:
@@ -47,24 +67,26 @@ def kept_owners(queries: Sequence[BoundQuery], previous: SharedPlan | None) -> l
     return found
 
 
-def owned(
+def shared(
     queries: Sequence[BoundQuery],
     strategy: Strategy,
     sharer: Sharer,
     previous: SharedPlan | None,
-) -> tuple[list[BoundQuery], str]:
-    """The queries, each with the owner of its slices, and why.
+) -> Sharing:
+    """Who shares slices.
 
-    Two strategies say themselves who shares: a query alone, or queries with the same window.
+    Two strategies say themselves who does: a query alone, or queries with the same window.
     """
     if strategy == "unshared":
-        sharing = Sharing(tuple(query.query.name for query in queries))
-    elif strategy == "fragments":
-        sharing = Sharing(tuple(repr(query.query.window) for query in queries))
-    else:
-        sharing = sharer(queries, previous)
-    found = [
+        return Sharing(tuple(query.query.name for query in queries))
+    if strategy == "fragments":
+        return Sharing(tuple(repr(query.query.window) for query in queries))
+    return sharer(queries, previous)
+
+
+def owned(queries: Sequence[BoundQuery], owners: Sequence[str]) -> list[BoundQuery]:
+    """The queries, each with the owner of its slices."""
+    return [
         replace(query, axis=(*query.axis[:2], owner))
-        for query, owner in zip(queries, sharing.owners, strict=True)
+        for query, owner in zip(queries, owners, strict=True)
     ]
-    return found, sharing.why

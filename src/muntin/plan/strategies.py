@@ -23,7 +23,8 @@ class Tree:
 
     ``members`` gives for each condition, by its key, its place in the selection; ``number`` is
     that of the partials it goes on with, None where that is to be found out. ``finer`` is the
-    place of the tree whose partials are rolled up into this one's.
+    place of the tree whose partials are rolled up into this one's, ``twin`` that of the tree
+    whose partials are this one's too.
     """
 
     slicing: Hashable
@@ -34,6 +35,7 @@ class Tree:
     members: dict[str, int]
     number: int | None = None
     finer: int | None = None
+    twin: int | None = None
 
     def member(self, query: BoundQuery, call: BoundCall | None = None) -> int:
         """The place of a query's predicate, or of what lets rows through to one of its calls."""

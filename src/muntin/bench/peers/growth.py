@@ -6,7 +6,8 @@ from __future__ import annotations
 class Growth:
     """Seconds by amount of work; beyond the last two amounts they lie on a line.
 
-    With one amount, or where more work took no longer, seconds are in proportion to the work.
+    The line is never steeper than proportion to the last amount, and at least half as steep: the
+    times of two sizes that a busy machine blurs must not say that more work costs nothing.
 
     >>> growth = Growth()
     >>> growth.add(1, 3.0)
@@ -39,8 +40,8 @@ class Growth:
 
     def _slope(self) -> float:
         *before, last = sorted(self._points)
-        if before:
-            rise = self._points[last] - self._points[before[-1]]
-            if rise > 0:
-                return rise / (last - before[-1])
-        return self._points[last] / last
+        proportion = self._points[last] / last
+        if not before:
+            return proportion
+        rise = (self._points[last] - self._points[before[-1]]) / (last - before[-1])
+        return min(max(rise, proportion / 2), proportion)

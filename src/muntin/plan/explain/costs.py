@@ -90,13 +90,13 @@ class Costs:
     @property
     def accumulators(self) -> tuple[int, int]:
         """How many accumulators a row updates, and how many for each query alone."""
-        shared = sum(len(node.accumulators) for node in self.plan.partials if node.finer is None)
+        shared = sum(len(node.accumulators) for node in self.plan.partials if node.is_fed)
         return shared, sum(len(used(final)) for final in self.plan.finals)
 
     @property
     def fed(self) -> int:
-        """Into how many sets of partials a row goes; the others are rolled up."""
-        return sum(node.finer is None for node in self.plan.partials)
+        """Into how many sets of partials a row goes; the others are made of their entries."""
+        return sum(node.is_fed for node in self.plan.partials)
 
     def edges_per_hour(self) -> tuple[float, float]:
         """The edges in time of all sets of partials, and of all queries alone."""
@@ -138,7 +138,7 @@ class Costs:
             segments.add((self.plan.families[index], read))
             predicates.update(read)
         steps = len(segments) + (2 * len(predicates) if node.selection.coded else 0)
-        rows = float(self.rate) if node.finer is None else edges
+        rows = float(self.rate) if node.is_fed else edges
         return rows + edges * steps + 2 * self._windows(place, ticks)
 
     def _alone(self, place: int) -> float:

@@ -33,15 +33,20 @@ def _flowchart(item: Item, most: int) -> str:
     for each in nodes:
         label = "<br/>".join(map(_escaped, _labels(each, most)))
         lines.append(f"  {numbers[each.id]}{_SHAPES.get(each.kind, _BOX).format(label)}")
-    for each in nodes:
-        for source in each.sources:
-            arrow = "-. rolled up .->" if _rolled_up(source, each) else "-->"
-            lines.append(f"  {numbers[source]} {arrow} {numbers[each.id]}")
+    lines += [
+        f"  {numbers[source]} {_arrow(source, each)} {numbers[each.id]}"
+        for each in nodes
+        for source in each.sources
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _rolled_up(source: str, item: Item) -> bool:
-    return item.kind == "partials" and source.startswith("partials-")
+def _arrow(source: str, item: Item) -> str:
+    """A dashed arrow where partials are made of the entries of others."""
+    if item.kind != "partials" or not source.startswith("partials-"):
+        return "-->"
+    is_fed = any(fact.key == "fed_by" for fact in item.facts)
+    return "-. fed .->" if is_fed else "-. rolled up .->"
 
 
 def _labels(item: Item, most: int) -> list[str]:

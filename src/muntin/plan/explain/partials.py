@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from muntin.plan.explain.costs import Costs, used
 from muntin.plan.explain.model import Fact, Item
+from muntin.plan.explain.moves import twin_facts
 from muntin.plan.explain.why import techniques, why
 from muntin.plan.explain.words import amount, count, names, spread, window_text
 from muntin.plan.nodes import Final, Partials, SharedPlan, Slicing
@@ -24,11 +25,12 @@ class PartialsItems:
         self.costs = costs
         self.notes = notes
         self.most = most
-        self._coarser: dict[int, list[int]] = {}
+        self._made_of: dict[int, list[int]] = {}
         self._reasons: dict[int, tuple[tuple[str, ...], str]] = {}
         for place, node in enumerate(self.plan.partials):
-            if node.finer is not None:
-                self._coarser.setdefault(node.finer, []).append(place)
+            feeder = node.finer if node.twin is None else node.twin
+            if feeder is not None:
+                self._made_of.setdefault(feeder, []).append(place)
 
     def item(self, place: int, sources: tuple[str, ...]) -> Item:
         """One set of partials, fed by its slicing and perhaps by a finer set."""
@@ -64,6 +66,7 @@ class PartialsItems:
             Fact("slices", f"slicing-{node.slicing + 1}", self._over(node)),
             Fact("groups", groups, f"by {', '.join(groups)}" if groups else ""),
             Fact("rolled_up_from", finer and f"partials-{finer}", _rolled_up(finer)),
+            *twin_facts(self.plan, node),
             Fact("joined_with", tables, f"joined with {', '.join(tables)}" if tables else ""),
             Fact("selection", where.removeprefix("where ") or None, where),
             Fact("predicates", node.selection.members),
@@ -81,7 +84,7 @@ class PartialsItems:
         """One item for all accumulators that serve the same queries."""
         needing: list[list[int]] = [[] for _ in node.accumulators]
         places = {each: at for at, each in enumerate(node.accumulators)}
-        for fed in (place, *self._coarser.get(place, ())):
+        for fed in self._served_by(place):
             here = [places[each] for each in self.plan.partials[fed].accumulators]
             for index in self.costs.finals[fed]:
                 for at in used(self.plan.finals[index]):
@@ -106,6 +109,11 @@ class PartialsItems:
         left = sum(len(kept) for kept in list(serving.values())[self.most :])
         more = Item(f"{identity}-accumulators-more", "accumulators", _more(left, "accumulator"))
         return (*items[: self.most], more)
+
+    def _served_by(self, place: int) -> list[int]:
+        """A set of partials, and all that are made of its entries."""
+        made = [each for other in self._made_of.get(place, ()) for each in self._served_by(other)]
+        return [place, *made]
 
     def _serving(self, indices: Sequence[int]) -> Fact:
         served = tuple(self.plan.finals[index].name for index in indices)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from muntin.plan.explain.costs import HOUR, PLAIN, Costs
 from muntin.plan.explain.model import Fact, Item
+from muntin.plan.explain.moves import moves_facts
 from muntin.plan.explain.partials import PartialsItems, slices_label, slicing_column
 from muntin.plan.explain.words import amount, count, names, times_fewer
 from muntin.plan.nodes import SharedPlan
@@ -55,9 +56,10 @@ def render(
 def _sources(plan: SharedPlan, place: int, slicings: int, shown: int) -> tuple[str, ...]:
     node = plan.partials[place]
     cut = f"slicing-{node.slicing + 1}" if node.slicing < slicings else "slicings-more"
-    if node.finer is None:
+    feeder = node.finer if node.twin is None else node.twin
+    if feeder is None:
         return (cut,)
-    return cut, f"partials-{node.finer + 1}" if node.finer < shown else "partials-more"
+    return cut, f"partials-{feeder + 1}" if feeder < shown else "partials-more"
 
 
 def _summary(costs: Costs) -> tuple[Fact, ...]:
@@ -74,14 +76,20 @@ def _summary(costs: Costs) -> tuple[Fact, ...]:
         Fact("accumulators_unshared", alone),
         *_saving(costs),
         *_operations(costs),
-        Fact("why", plan.why or None, plan.why, aside=True),
+        Fact("why", plan.why or None, "" if _is_told(plan) else plan.why, aside=True),
+        *moves_facts(plan),
     )
+
+
+def _is_told(plan: SharedPlan) -> bool:
+    """Whether the last move tells why queries share as they do."""
+    return bool(plan.moves) and plan.moves[-1].why == plan.why
 
 
 def _saving(costs: Costs) -> tuple[Fact, ...]:
     """What the plan does for each row and edge, beside its queries alone."""
     queries, fed = len(costs.plan.finals), costs.fed
-    rolled = len(costs.plan.partials) - fed
+    rolled = sum(node.finer is not None for node in costs.plan.partials)
     rows = f"a row goes into {count(fed, 'set of partials')} instead of {queries:,}"
     if rolled:
         rows += f"; {count(rolled, 'set')} more {'is' if rolled == 1 else 'are'} rolled up"

@@ -132,7 +132,7 @@ def _place(
 
 
 def _arrows(boxes: Sequence[_Box]) -> list[str]:
-    """From each box to those it feeds; dashed where partials are rolled up."""
+    """From each box to those it feeds; dashed where partials are made of the entries of others."""
     known = {box.item.id: box for box in boxes}
     drawn = []
     for box in boxes:

@@ -80,9 +80,9 @@ class BatchRunner:
         outcome = self._sum_up(record, reports)
         self._checkpoint.records.write_outcome(outcome)
         self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
-        self._planner.rate = _rate(self.outcome, outcome) or self._planner.rate
         self.outcome = outcome
-        self._planner.adopt(outcome.state)
+        self._planner.adopt(outcome)
+        self._planner.review()
         if batch % _PRUNE_EVERY == 0:
             with self._planner.lock:
                 self._checkpoint.prune(self._planner.tables.versions.values())
@@ -191,22 +191,21 @@ class BatchRunner:
         reached = seen - record.lateness if seen > NO_TIME else None
         if reached is not None and record.watermark is not None:
             reached = max(reached, record.watermark)
+        rows = sum(report.rows for report in reports)
+        recent = before.recent
+        if record.seen is not None:
+            recent = recent.after(rows, seen - record.seen)
         return BatchOutcome(
             record.batch,
             record.plan if reports else record.before,
             seen if seen > NO_TIME else None,
             reached,
-            before.rows + sum(report.rows for report in reports),
+            before.rows + rows,
             before.late_rows + sum(report.late_rows for report in reports),
             before.bad_rows + sum(report.bad_rows for report in reports),
             dict(results),
             dict(errors),
             sum(report.state_bytes for report in reports) if reports else before.state_bytes,
+            recent.rows,
+            recent.ticks,
         ).without_others(names)
-
-
-def _rate(before: BatchOutcome, after: BatchOutcome) -> float | None:
-    """Rows per tick of event time, if a batch has moved on in it."""
-    if before.seen is None or after.seen is None or after.seen == before.seen:
-        return None
-    return (after.rows - before.rows) / (after.seen - before.seen)

@@ -83,7 +83,7 @@ class Run:
         return list(self._planner.catalog)
 
     def plan(self) -> SharedPlan:
-        """What the queries share, as of the next batch."""
+        """What the queries share, as of the next batch; and which moved, when and why."""
         return self._planner.current
 
     def progress(self) -> RunProgress:

@@ -1,4 +1,4 @@
-"""The plan of the next batch: queries join and leave, and those that stay keep their state."""
+"""The plan of the next batch: queries join, leave and move, and those that stay keep state."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.optimizer.homes import with_homes
 from muntin.optimizer.sharing import Optimizer, OptimizerName
 from muntin.plan import SharedPlan, Strategy, build_plan
+from muntin.plan.continuity import dated, settled
 from muntin.queries import Catalog, Query, Statement
 from muntin.sinks import with_key
 from muntin.spark.frames import result_schema
 from muntin.spark.streaming.checkpoint import Changes, Checkpoint
 from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.records import BatchOutcome
 from muntin.spark.streaming.source import StreamSource
 from muntin.spark.streaming.statements import parsed, reconcile
 from muntin.spark.streaming.tables import StaticTables
@@ -26,8 +28,8 @@ class Planner:
     """The queries that run, and the plans that are made of them.
 
     A plan is made for the state it meets: queries of the plan that the state is of keep their
-    trees. So it is made when a batch begins, unless a change has made it already to see whether
-    it can be.
+    slices. So it is made when a batch begins, unless a change has made it already to see whether
+    it can be, or the optimizer found after a batch that queries are better shared otherwise.
     """
 
     def __init__(
@@ -43,9 +45,9 @@ class Planner:
     ) -> None:
         self._source, self._time, self._checkpoint = source, time, checkpoint
         self._name, self._strategy = name, strategy
-        self._sharer = Optimizer(optimizer, self._measured)
-        # Rows per tick, as far as batches have told.
-        self.rate: float | None = None
+        self._optimizer = Optimizer(optimizer, self._measured)
+        # What is known after the last batch.
+        self._outcome = BatchOutcome()
         self.tables = tables
         self.lock = RLock()
         self._changes = Changes()
@@ -56,10 +58,10 @@ class Planner:
         self._next: SharedPlan | None = None
         self._running: tuple[str, SharedPlan, Catalog] | None = None
 
-    def start(self, asked: Sequence[Query], state: str | None) -> None:
+    def start(self, asked: Sequence[Query], outcome: BatchOutcome) -> None:
         """Begin with the queries of the checkpoint, as far as the caller has not changed them."""
         with self.lock:
-            self.adopt(state)
+            self.adopt(outcome)
             known = self._checkpoint.changes()
             queries: Iterable[Query] = asked
             if known is not None:
@@ -68,9 +70,10 @@ class Planner:
             catalog = Catalog(queries)
             self._commit(catalog, self._build(catalog), [query.sql() for query in asked])
 
-    def adopt(self, state: str | None) -> None:
-        """Take note of the plan that the state is of."""
+    def adopt(self, outcome: BatchOutcome) -> None:
+        """Take note of what a batch has seen, and of the plan that the state is of."""
         with self.lock:
+            self._outcome, state = outcome, outcome.state
             if state is None or (self._state is not None and self._state[0] == state):
                 return
             if self._running is not None and self._running[0] == state:
@@ -80,6 +83,18 @@ class Planner:
                 check_columns(plan, self._source.schema)
             self._state = (state, plan)
             self._next = plan if is_current else None
+
+    def review(self) -> None:
+        """Share anew, from the next batch on, where the optimizer finds that due.
+
+        Where queries have joined or left since the last batch, it has looked already.
+        """
+        with self.lock:
+            if self._state is None or self.current is not self._state[1]:
+                return
+            plan = self._state[1]
+            if self._optimizer.is_due(plan) or settled(plan, self._outcome.watermark):
+                self._next = self._plan(list(self.catalog))
 
     def apply(self, statements: Sequence[Statement], shipped: frozenset[str] | None) -> bool:
         """Make a change durable, or refuse it; it takes effect with the next batch.
@@ -114,7 +129,7 @@ class Planner:
     def next(self) -> tuple[str, dict[str, str]]:
         """The name of the plan for the next batch, and the versions of tables it reads."""
         with self.lock:
-            plan = self.current
+            plan = self._next = dated(self.current, self._outcome.seen)
             if self._state is not None and self._state[1] is plan:
                 name = self._state[0]
             else:
@@ -150,6 +165,10 @@ class Planner:
         previous = None if self._state is None else self._state[1]
         if previous is not None and _is_plan_of(previous, queries):
             return previous
+        return self._plan(queries)
+
+    def _plan(self, queries: Sequence[Query]) -> SharedPlan:
+        previous = None if self._state is None else self._state[1]
         plan = build_plan(
             queries,
             self._source.schema,
@@ -157,14 +176,15 @@ class Planner:
             strategy=self._strategy,
             tables=self.tables.schemas,
             previous=previous,
-            sharer=self._sharer,
+            sharer=self._optimizer,
+            watermark=self._outcome.watermark,
         )
         check_streams(plan)
         _check_order(plan)
         return with_homes(plan, self._checkpoint.buckets.count, previous)
 
     def _measured(self) -> float | None:
-        return self.rate
+        return self._outcome.recent.rate
 
     def _check_sources(self, queries: Sequence[Query]) -> None:
         if self._name is None:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from muntin.engine.rate import RecentRate
 from muntin.sinks.durable import TEMPORARY, make_folder, write_atomically
 from muntin.spark.streaming.problems import CheckpointError
 
@@ -62,6 +63,8 @@ class BatchOutcome:
         results: Rows of results by query.
         errors: Failed values by query.
         state_bytes: Bytes of all state.
+        recent_rows: Rows of recent batches, older ones counting for less.
+        recent_ticks: By how much those moved the largest event time, counted alike.
     """
 
     batch: int = -1
@@ -74,6 +77,13 @@ class BatchOutcome:
     results: dict[str, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     state_bytes: int = 0
+    recent_rows: float = 0.0
+    recent_ticks: float = 0.0
+
+    @property
+    def recent(self) -> RecentRate:
+        """How many rows come per tick."""
+        return RecentRate(self.recent_rows, self.recent_ticks)
 
     def without_others(self, names: set[str]) -> BatchOutcome:
         """The same, with the totals of these queries only."""

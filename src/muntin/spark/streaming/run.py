@@ -85,8 +85,10 @@ def run(
         buckets: How many parts state is kept in; fixed by the checkpoint.
         strategy: What queries share; see ``muntin.aggregate``.
         optimizer: Who decides which queries share slices; see ``muntin.aggregate``. A stream
-            shares all until batches have told how many rows come. Queries that run stay in
-            their trees.
+            shares all until batches have told how many rows come. ``auto`` then moves queries
+            to other trees, between two batches, where that takes at least a tenth off the
+            estimated cost; ``weave_share`` weighs the costs for queries that join, and those that
+            run stay in their trees, as with ``all_share`` and ``no_share``.
 
     Returns:
         The run, which has started.
@@ -121,7 +123,7 @@ def run(
             if each is not None:
                 each.recover(kept.last_committed(), run=kept.run)
         runner = BatchRunner(kept, planner, destination, aside, limits)
-        planner.start(asked, runner.outcome.state)
+        planner.start(asked, runner.outcome)
         if kept.status == "closing":
             runner.finish(source.session, destination.writer())
             kept.refuse_closed()
