@@ -140,6 +140,21 @@ def test_csv_with_nulls_and_folders(spark: Any, caplog: Any, tmp_path: Path) -> 
         spark.conf.set("spark.sql.session.timeZone", zone)
 
 
+def test_csv_whose_line_of_names_gives_other_columns(
+    spark: Any, caplog: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("ts,V,w\n2024-01-01 00:00:00,1,100\n")
+    (tmp_path / "b.csv").write_text("ts,w,v\n2024-01-01 00:00:00,1000,10\n")
+    sql = EVERYTHING.format("sum(v) AS v, sum(w) AS w")
+    how = {"format": "csv", "schema": "ts TIMESTAMP, v INT, w INT"}
+    with pytest.raises(Exception, match=r"(?s)header.*b\.csv"):
+        muntin.aggregate(muntin.files(tmp_path, **how), sql, time="ts").table("q1")
+    assert "its columns are ts, w, v, instead of ts, v, w" in caplog.text
+    # By their place, for those who ask for it.
+    ours = check(spark, caplog, tmp_path, sql, enforceSchema=True, **how)
+    assert ours.table("q1")["v"].to_pylist() == [1001]
+
+
 @pytest.mark.parametrize(
     ("line", "options"),
     [

@@ -161,4 +161,5 @@ def test_formats_and_paths_are_checked_when_described() -> None:
         muntin.files([])
     described = muntin.files([Path("a"), "b"], "csv", sep=";", header=False)
     assert described.paths == ("a", "b")
-    assert dict(described.options) == {"header": "false", "inferSchema": "true", "sep": ";"}
+    options = {"header": "false", "enforceSchema": "false", "inferSchema": "true", "sep": ";"}
+    assert dict(described.options) == options

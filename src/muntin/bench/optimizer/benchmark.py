@@ -33,7 +33,7 @@ class Scale:
 
 
 FULL = Scale()
-QUICK = Scale((2, 3, 4, 6, 8), (0,), FIGURES, 32, LESS, 50_000, 3, 100_000, 3)
+QUICK = Scale((2, 3, 4, 6, 8), (0,), FIGURES, 32, LESS, 50_000, 5, 100_000, 3)
 
 
 def run(quick: bool = False) -> Report:

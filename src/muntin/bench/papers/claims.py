@@ -54,17 +54,13 @@ def near(
     return Claim(where, what, f"{theirs:{form}}", f"{ours:{form}}", holds)
 
 
-def at_least(
-    where: str, what: str, theirs: float, ours: float, form: str = ",.3g", slack: float = 1.0
-) -> Claim:
-    """Agrees if ours reaches theirs, or comes as near as the slack allows.
+def at_least(where: str, what: str, theirs: float, ours: float, form: str = ",.3g") -> Claim:
+    """Agrees if ours reaches theirs.
 
     >>> at_least("Figure 1", "times faster", 2.0, 9.0).verdict
     'agrees'
-    >>> at_least("Figure 1", "times faster", 2.0, 1.9, slack=1.1).verdict
-    'agrees'
     """
-    return Claim(where, what, f"{theirs:{form}}", f"{ours:{form}}", ours * slack >= theirs)
+    return Claim(where, what, f"{theirs:{form}}", f"{ours:{form}}", ours >= theirs)
 
 
 def at_most(

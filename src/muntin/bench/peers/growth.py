@@ -20,6 +20,11 @@ class Growth:
         self._points: dict[float, float] = {}
 
     @property
+    def sizes(self) -> int:
+        """How many amounts were measured."""
+        return len(self._points)
+
+    @property
     def last(self) -> float:
         """The largest amount that was measured; 0 if none was."""
         return max(self._points, default=0.0)

@@ -132,8 +132,10 @@ class Measuring:
         rows = min(side.rows or size.data.rows, size.data.rows)
         queries = min(side.queries or count, count)
         growth, work = self._growth[side.name], size.work * queries / count
-        # What is no more work than before may still take longer: nothing tells.
-        if side.shares or work <= growth.last or growth.at(work) <= self._patience:
+        # What is no more work than before may still take longer, and what is more work for a
+        # side that shares nothing may not: nothing tells.
+        unknown = work <= growth.last or (count == 1 and growth.sizes == 1)
+        if side.shares or unknown or growth.at(work) <= self._patience:
             return Part(rows, queries)
         fewer = int(growth.within(self._patience) / size.work * count)
         return Part(rows, fewer) if size.work * fewer / count > growth.last else None

@@ -11,6 +11,8 @@ from pathlib import Path
 from muntin.bench.peers.environments import InstallError, find, pinned, provide
 from muntin.bench.peers.process import Engine, engine
 
+_LIGHT = ("duckdb", "polars")
+
 
 @dataclass(frozen=True)
 class Side:
@@ -28,6 +30,11 @@ class Side:
     rows: int | None = None
     queries: int | None = None
     shares: bool = False
+
+    @property
+    def process(self) -> str:
+        """What tells its process: modes that start a JVM share one, others fail on their own."""
+        return f"{self.adapter}-{self.mode}" if self.peer in _LIGHT else self.adapter
 
 
 OURS = Side("Muntin, local, one core", "muntin_local", cores=1, shares=True)
@@ -94,11 +101,11 @@ def started(
             except InstallError as error:
                 missing[side.name] = error.message
                 continue
-            if side.adapter not in engines:
-                log = folder / f"{side.adapter}.log"
+            if side.process not in engines:
+                log = folder / f"{side.process}.log"
                 running = engine(side.adapter, python, cores=side.cores, log=log)
-                engines[side.adapter] = stack.enter_context(running)
-            lines.append(Line(side, engines[side.adapter]))
+                engines[side.process] = stack.enter_context(running)
+            lines.append(Line(side, engines[side.process]))
         yield lines, missing
 
 

@@ -61,11 +61,12 @@ def files(
         schema: The columns, as Spark's readers take them: ``"ts TIMESTAMP, price DOUBLE"`` or a
             StructType; or a pyarrow Schema. Without it, CSV and JSON are read once more to find
             the types.
-        options: Options of Spark's reader. CSV begins with ``header=True``, and with
-            ``inferSchema=True`` where there is no schema.
+        options: Options of Spark's reader. CSV begins with ``header=True``, with
+            ``enforceSchema=False``, so that a file whose line of names gives other columns fails,
+            and with ``inferSchema=True`` where there is no schema.
 
     >>> files("trades.csv", "csv", schema="ts TIMESTAMP, price DOUBLE").options
-    (('header', 'true'),)
+    (('header', 'true'), ('enforceSchema', 'false'))
     """
     if format not in FORMATS:
         raise DataError(
@@ -75,7 +76,8 @@ def files(
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not given:
         raise DataError("there are no paths", hint="give a file, a folder, or a list of them")
-    settings = {"header": "true"} if format == "csv" else {}
+    # Spark would take columns by their place, whatever the line of names says.
+    settings = {"header": "true", "enforceSchema": "false"} if format == "csv" else {}
     if format == "csv" and schema is None:
         settings["inferSchema"] = "true"
     settings |= {name: _text(value) for name, value in options.items()}

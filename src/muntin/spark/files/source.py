@@ -33,10 +33,11 @@ logger = logging.getLogger("muntin.spark")
 
 Reader = Callable[[Piece, pa.Schema], Iterator[pa.Table]]
 
+_CSV = {"header", "enforceschema", "inferschema", "samplingratio", "sep", "delimiter"}
 # Options that workers know the meaning of, or that only matter for the schema.
 _KNOWN: dict[str, set[str]] = {
     "parquet": {*LISTING, "mergeschema"},
-    "csv": {*LISTING, "header", "inferschema", "samplingratio", "sep", "delimiter"},
+    "csv": {*LISTING, *_CSV},
     "json": {*LISTING, "samplingratio", "primitivesasstring"},
 }
 
@@ -120,7 +121,8 @@ class FilesSource:
             raise UnlikeSparkError(f"the separator is {separator!r}")
         header = self._files.format == "csv" and self._options.get("header") == "true"
         zone = zone_of(self._session)
-        return TextFormat(self._files.format, fields, header, separator, zone).read
+        named = self._options.get("enforceschema") != "true"
+        return TextFormat(self._files.format, fields, header, separator, zone, named).read
 
 
 def fold_pieces(

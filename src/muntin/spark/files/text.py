@@ -22,7 +22,8 @@ _JSON_TYPES = (pa.int64(), pa.float64(), pa.bool_(), pa.string())
 class TextFormat:
     """How lines become columns.
 
-    ``fields`` are those of the file, in its order; ``zone`` is that of times without one.
+    ``fields`` are those of the file, in its order, and ``named`` says whether a line of names
+    must give them; ``zone`` is that of times without one.
     """
 
     format: str
@@ -30,6 +31,7 @@ class TextFormat:
     header: bool
     separator: str
     zone: str = "UTC"
+    named: bool = True
 
     def read(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.Table]:
         """The rows of a piece as tables of a schema."""
@@ -40,7 +42,7 @@ class TextFormat:
                 if lines:
                     parsed = parse(lines, schema)
                     yield _typed(parsed, piece, schema, _count(lines), self.zone)
-        except (pa.ArrowException, OSError, EOFError) as error:
+        except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
             raise UnlikeSparkError(f"{piece.path} cannot be read: {error}") from error
 
     def _lines(self, block: bytes, is_first: bool) -> bytes:
@@ -53,7 +55,17 @@ class TextFormat:
         header, _, rest = block.partition(b"\n")
         if not header.strip():
             raise UnlikeSparkError("the line of names is empty")
+        if self.named:
+            self._check_names(header)
         return rest
+
+    def _check_names(self, header: bytes) -> None:
+        """Refuse a line of names that gives other columns, or these in another order."""
+        names = [each.strip().strip('"') for each in header.decode().split(self.separator)]
+        if [name.lower() for name in names] != [name.lower() for name in self.fields]:
+            raise UnlikeSparkError(
+                f"its columns are {', '.join(names)}, instead of {', '.join(self.fields)}"
+            )
 
     def _csv(self, lines: bytes, schema: pa.Schema) -> pa.Table:
         _check_quotes(lines, self.separator)

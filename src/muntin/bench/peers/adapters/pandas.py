@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 # Bins are a dense matrix of bins and groups.
-_CELLS = 20_000_000
+_CELLS = 1_000_000
 
 
 class Adapter:
