@@ -27,5 +27,6 @@ def picture(ansi: str, title: str, width: int = 80) -> str:
 
 if __name__ == "__main__":
     out = Path(sys.argv[1])
-    title = sys.argv[2] if len(sys.argv) > 2 else f"muntin {out.stem}"
-    out.write_text(picture(sys.stdin.read(), title))
+    shown = sys.stdin.read()
+    width = max(80, *(len(Text.from_ansi(line)) for line in shown.splitlines()))
+    out.write_text(picture(shown, f"muntin {out.stem}", width) + "\n")
