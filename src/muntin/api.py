@@ -222,7 +222,7 @@ def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
 
 def _bad_rows(count: int, plan: SharedPlan) -> DataError:
     return DataError(
-        f"{count:,} rows have no time in {plan.timeline.column!r}",
+        f"{count:,} {'row has' if count == 1 else 'rows have'} no time in {plan.timeline.column!r}",
         hint='filter them out before, or count and skip them with on_bad_row="skip"',
     )
 

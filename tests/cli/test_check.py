@@ -35,8 +35,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_sound_file(folder: Path) -> None:
+    for path in ("in", "close.csv"):
+        (folder / path).mkdir()
     done = subprocess.run(
-        [MUNTIN, "check", "good.sql", "--set", "folder=/data"],
+        [MUNTIN, "check", "good.sql", "--set", "folder=."],
         capture_output=True,
         text=True,
         check=False,
@@ -82,11 +84,48 @@ def test_for_machines(muntin: Muntin) -> None:
     assert found["problems"][0]["hint"] == "did you mean vol?"
 
 
+def test_files_that_are_not_there_yet_are_noted(muntin: Muntin, folder: Path) -> None:
+    code, shown, _ = muntin("check", "good.sql", "--set", "folder=data")
+    assert code == 0
+    assert shown == (
+        "good.sql: 1 stream, 1 table, 1 query, 1 sink, nothing wrong\n"
+        "note: data/in does not exist yet\n"
+        "note: close.csv does not exist yet\n"
+    )
+    (folder / "data" / "in").mkdir(parents=True)
+    _, shown, _ = muntin("check", "good.sql", "--set", "folder=data", "--format", "json")
+    assert json.loads(shown)["notes"] == [{"message": "close.csv does not exist yet", "line": 3}]
+    _, shown, _ = muntin("check", "good.sql", "--set", "folder=/no/where*")
+    assert "note: /no/where*/in does not exist yet\n" in shown
+    _, shown, _ = muntin("check", "good.sql", "--set", "folder=s3://bucket")
+    assert "bucket" not in shown
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_secrets_are_not_shown(muntin: Muntin, folder: Path, form: str) -> None:
+    bad = {
+        "CREATE SINK s WITH (format = 'postgres', url='postgresql://me:HUSH@host/db');": "url",
+        "CREATE SINK s WITH (format = 'postgres',\n  password = 'HUSH', k = 5);": "no option",
+        "CREATE SINK s WITH (format = 'postgres://me:HUSH@h');": "there is no 'postgres",
+        "CREATE SINK s WITH (format = 'postgres', url_env = 'a://me:HUSH@h');": "no name of an",
+        "CREATE SINK s WITH (format = 'postgres', password = HUSH);": "value of an option",
+        "CREATE SINK s WITH (format = 'postgres', password =\n'HUSH);": "not closed",
+        "CREATE STREAM s WITH (format = 'csv', path = 's3://me:HUSH@b/x');": "not looked up",
+    }
+    for statement, message in bad.items():
+        (folder / "secret.sql").write_text(statement)
+        code, shown, said = muntin("check", "secret.sql", "--format", form)
+        assert code == 1
+        assert message in shown
+        assert "HUSH" not in shown + said
+
+
 @pytest.mark.usefixtures("folder")
 def test_files_and_settings_that_are_none(muntin: Muntin) -> None:
     code, shown, _ = muntin("check", "nothing.sql")
     assert code == 1
     assert "cannot read nothing.sql: No such file" in shown
+    assert "Hint: check the path\n" in shown
     code, _, said = muntin("check", "good.sql", "--set", "folder")
     assert code == 1
     assert said.startswith("error: --set folder is no name=value\nHint: ")

@@ -6,12 +6,15 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
 from muntin import pipelines
+from muntin.cli import demo
 from muntin.cli.demo_measure import Measured, _check_same, report
 from muntin.cli.demo_queries import JOINING, draw
 from muntin.errors import MuntinError
@@ -43,6 +46,57 @@ def test_the_demo() -> None:
     assert "extrapolated" in shown
     assert "Traceback" not in done.stderr
     assert "\tat " not in done.stderr
+
+
+class FakeRun:
+    """A stream whose queries join and leave at once."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = ["first_001"]
+
+    def poll(self) -> bool:
+        return False
+
+    def progress(self) -> dict[str, Any]:
+        return {"trades": SimpleNamespace(batch_rows=1)}
+
+    def add(self, sql: str) -> list[str]:
+        assert sql == JOINING
+        self.names += ["spikes", "vwap"]
+        return self.names[-2:]
+
+    def queries(self) -> dict[str, Any]:
+        return {"trades": [SimpleNamespace(name=name) for name in self.names]}
+
+    def drop(self, name: str) -> None:
+        self.names.remove(name)
+
+
+@pytest.mark.parametrize(("answers_after", "ends_after"), [(5, 10), (20, 20), (None, 40)])
+def test_it_waits_for_queries_that_joined(
+    monkeypatch: pytest.MonkeyPatch, answers_after: int | None, ends_after: int
+) -> None:
+    """The clock moves a second with each nap; nine are asked for, and it waits for thirty more."""
+    clock = SimpleNamespace(now=-1)
+    answered: set[str] = set()
+
+    def sleep(seconds: float) -> None:
+        assert seconds
+        clock.now += 1
+        answered.update({"spikes", "vwap"} if clock.now == answers_after else {"first_001"})
+
+    fake_time = SimpleNamespace(sleep=sleep, monotonic=lambda: clock.now)
+    monkeypatch.setattr(demo, "time", fake_time)
+    running: Any = FakeRun()
+    written = io.StringIO()
+    screen: Any = SimpleNamespace(
+        tick=lambda _: None, say=written.write, finish=lambda _, going_on: None
+    )
+    signals: Any = SimpleNamespace(received=0)
+    demo._watch(running, 9, screen, signals, answered)
+    assert running.names == ["spikes", "vwap"]
+    assert "spikes and vwap join the running stream" in written.getvalue()
+    assert clock.now == ends_after
 
 
 def test_the_queries_are_sound_and_the_same_for_a_seed() -> None:

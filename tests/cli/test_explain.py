@@ -39,6 +39,8 @@ def test_text(tmp_path: Path) -> None:
     shown = explain(tmp_path, ONE)
     assert shown.startswith("SharedPlan  2 queries → 1 set of partials")
     assert "serve total mean" in shown
+    filtered = explain(tmp_path, ONE.replace(f"{W};", f"{W} WHERE vol > 5;", 1))
+    assert "in cells of vol (1 cut)" in filtered
 
 
 def test_drawings(tmp_path: Path) -> None:

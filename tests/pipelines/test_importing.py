@@ -396,6 +396,39 @@ def test_a_sink_without_queries_is_left_out() -> None:
         assert [query.name for query in done.pipeline.queries["t"]] == ["q"]
 
 
+OVER_TABLE = (
+    "SELECT sum(v) AS s FROM TABLE(TUMBLE(TABLE STREAM, DESCRIPTOR({}), INTERVAL '1' HOUR))"
+    " GROUP BY window_start, window_end"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("SELECT sum(v) AS s FROM t GROUP BY TUMBLE({}, INTERVAL '1' MINUTE)", "pt"),
+        ("SELECT sum(v) AS s FROM t GROUP BY HOP({}, INTERVAL '1' DAY, INTERVAL '1' DAY)", "pt"),
+        ("SELECT sum(v) AS s FROM t GROUP BY TUMBLE({}, INTERVAL '1' MINUTE)", "PROCTIME()"),
+        ("SELECT sum(v) AS s FROM w GROUP BY TUMBLE({}, INTERVAL '1' MINUTE)", "p2"),
+        (OVER_TABLE.replace("STREAM", "t"), "pt"),
+        (OVER_TABLE.replace("STREAM", "w"), "p2"),
+        ("SELECT sum(v) AS s FROM t GROUP BY window({}, '1 minute')", "current_timestamp()"),
+    ],
+)
+def test_processing_time_is_no_time(query: str, place: str) -> None:
+    tables = (
+        "CREATE TABLE t (ts TIMESTAMP(3), v INT, pt AS PROCTIME(), WATERMARK FOR ts AS ts) WITH"
+        " ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json');"
+        "CREATE VIEW w AS SELECT v, pt AS p2 FROM t;"
+        "SELECT sum(v) AS s FROM t GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE);\n"
+    )
+    done = import_sql(tables + query.format(place), "flink")
+    (note,) = done.lost
+    assert note.problem.message == "processing time is no time here"
+    assert (note.problem.line, note.problem.column) == (2, query.index("{") + 1)
+    assert "event time" in (note.problem.hint or "")
+    assert len(done.pipeline.queries["t"]) == 1
+
+
 def test_secrets_are_not_shown() -> None:
     table = "'connector' = 'jdbc', 'url' = 'jdbc:postgresql://h/d', 'password' = 'hunter2'"
     insert = "INSERT INTO o SELECT nope(v) AS s FROM t GROUP BY window(ts, '1 minute')"

@@ -66,6 +66,9 @@ def test_builder_refuses_what_sql_refuses() -> None:
         base.build()
     with pytest.raises(QueryError, match="is no name for a query"):
         query("my query").window(10, 5).agg("count(*)").build()
+    assert query("q" * 100).window(10, 5).agg("count(*)").build().name == "q" * 100
+    with pytest.raises(QueryError, match=r"a name of more than 100 letters\s.*\s.*\sHint: shorten"):
+        query("q" * 101).window(10, 5).agg("count(*)").build()
     with pytest.raises(QueryError, match="neither in GROUP BY"):
         base.agg("price").build()
 

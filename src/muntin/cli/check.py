@@ -23,7 +23,8 @@ def check(
 ) -> None:
     """Say everything that is wrong with a SQL file, and where; nothing is run.
 
-    Ends with 0 if nothing is, and with 1 otherwise. Example: muntin check trades.sql --set day=mon
+    Ends with 0 if nothing is, and with 1 otherwise; files that are not there yet are only noted.
+    Example: muntin check trades.sql --set day=mon
     """
     from muntin.pipelines import PipelineError  # noqa: PLC0415 - the command line starts without it
 
@@ -56,7 +57,25 @@ def _summary(file: Path, pipeline: Pipeline) -> str:
         for noun, count in counts.items()
         if count
     ]
-    return f"{file}: {', '.join(words)}, nothing wrong"
+    lines = [f"{file}: {', '.join(words)}, nothing wrong"]
+    return "\n".join([*lines, *(f"note: {note['message']}" for note in _notes(pipeline))])
+
+
+def _notes(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """What is sound, but may not be meant: files that are read, and may be made later."""
+    from muntin.pipelines.inference import has_files  # noqa: PLC0415 - as above
+    from muntin.queries.source import printable  # noqa: PLC0415
+
+    read = [(stream.path, stream.place) for stream in pipeline.streams]
+    read += [(table.path, table.place) for table in pipeline.tables]
+    notes = []
+    for path, place in read:
+        if path is None or has_files(path):
+            continue
+        inside = Path(path).is_relative_to(pipeline.folder)
+        shown = str(Path(path).relative_to(pipeline.folder)) if inside else path
+        notes.append({"message": f"{printable(shown)} does not exist yet", "line": place.line})
+    return notes
 
 
 def _model(file: Path, pipeline: Pipeline) -> dict[str, Any]:
@@ -96,7 +115,8 @@ def _model(file: Path, pipeline: Pipeline) -> dict[str, Any]:
         for sink in pipeline.sinks
     ]
     model = {"streams": streams, "tables": tables, "sinks": sinks}
-    return {"file": str(file), "ok": True, "problems": [], **model}
+    notes = _notes(pipeline)
+    return {"file": str(file), "ok": True, "problems": [], "notes": notes, **model}
 
 
 def _columns(schema: Any) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,8 @@ from muntin.cli.run import quiet_session, starting
 from muntin.cli.run_signals import Signals
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from muntin.cli.demo_queries import DemoQuery
     from muntin.cli.run_screen import Screen
     from muntin.pipelines import PipelineRun
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 RATE = 5000  # rows a second
 SYMBOLS = 8
 _NAP = 0.1  # seconds
+_PATIENCE = 30  # seconds for the first results of queries that joined, on a busy machine
 _PLAN_LINES = 7
 
 
@@ -80,40 +83,53 @@ def _stream(
     options = f"rows_per_second = {RATE}, symbols = {SYMBOLS}, seed = {seed}"
     stream = f"CREATE STREAM trades WITH (format = 'rate', {options});\n"
     pipeline = pipelines.read(stream + ";\n".join(query.sql() for query in drawn))
+    answered: set[str] = set()
+
+    def take(batch: int, query: str, table: pa.Table) -> None:
+        screen.results(batch, query, table)
+        answered.add(query)
+
     try:
         with pipelines.run(
-            pipeline, folder / "checkpoint", session=spark, screen=sinks.callback(screen.results)
+            pipeline, folder / "checkpoint", session=spark, screen=sinks.callback(take)
         ) as running:
             with screen.shown(running):
-                _watch(running, seconds, screen, signals)
+                _watch(running, seconds, screen, signals, answered)
             _show_plan(running, console)
     except Exception as error:
         raise FailedRunError(str(error) or type(error).__name__) from error
 
 
-def _watch(running: PipelineRun, seconds: int, screen: Screen, signals: Signals) -> None:
-    """Show the stream for some seconds; queries join after a third, and one leaves after two."""
+def _watch(
+    running: PipelineRun, seconds: int, screen: Screen, signals: Signals, answered: Container[str]
+) -> None:
+    """Show the stream for some seconds; queries join after a third, and one leaves after two.
+
+    It goes on for a while until those that joined are ``answered``.
+    """
     begun: float | None = None
-    changes = [_join, _leave]
+    joined: list[str] = []
+    changes = [lambda: _join(running, joined), lambda: _leave(running)]
     while not signals.received and not running.poll():
         screen.tick(running)
         time.sleep(_NAP)
         # The first batch with rows brings compiled code into the workers.
         if begun is None and running.progress()["trades"].batch_rows:
             begun = time.monotonic()
-        passed = 0.0 if begun is None else (time.monotonic() - begun) / seconds
-        if changes and passed > (3 - len(changes)) / 3:
-            screen.say(changes.pop(0)(running))
-        if passed > 1:
+        passed = 0.0 if begun is None else time.monotonic() - begun
+        if changes and passed > seconds * (3 - len(changes)) / 3:
+            screen.say(changes.pop(0)())
+        is_over = passed > seconds and all(name in answered for name in joined)
+        if (is_over and not changes) or passed > seconds + _PATIENCE:
             break
     screen.finish(running, going_on=False)
 
 
-def _join(running: PipelineRun) -> str:
+def _join(running: PipelineRun, joined: list[str]) -> str:
     from muntin.cli.demo_queries import JOINING  # noqa: PLC0415 - as above
 
-    names = running.add(JOINING)
-    return f"{' and '.join(names)} join the running stream; nothing is restarted"
+    joined += running.add(JOINING)
+    return f"{' and '.join(joined)} join the running stream; nothing is restarted"
 
 
 def _leave(running: PipelineRun) -> str:

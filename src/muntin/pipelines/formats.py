@@ -94,7 +94,7 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "memory": {"max_rows": Rule(v.number(1, 10**12))},
         "duckdb": dict(_PATH),
         "postgres": {
-            "url_env": Rule(v.text, default="MUNTIN_POSTGRES_URL"),
+            "url_env": Rule(v.variable, default="MUNTIN_POSTGRES_URL"),
             "schema": Rule(v.text, default="public"),
             "prefix": Rule(v.any_text, default=""),
         },

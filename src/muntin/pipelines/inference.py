@@ -13,6 +13,7 @@ from muntin.errors import DataError
 from muntin.expressions import types as t
 from muntin.expressions.problems import BindingError
 from muntin.expressions.storage import spark_type
+from muntin.queries.secrets import masked
 from muntin.queries.source import shown
 
 DECLARE_HINT = "check the path, or declare the columns after the name: (ts TIMESTAMP, ...)"
@@ -30,7 +31,7 @@ def infer(path: str, form: str, options: Mapping[str, Any]) -> pa.Schema:
     import pyarrow.dataset as ds  # noqa: PLC0415 - takes a while, and most files declare columns
 
     if "://" in path:
-        raise DataError(f"the columns of {path} are not looked up", hint=DECLARE_HINT)
+        raise DataError(f"the columns of {masked(path)} are not looked up", hint=DECLARE_HINT)
     found = _find(path)
     if found is None:
         raise DataError(f"there are no files at {shown(path)}", hint=DECLARE_HINT)
@@ -40,11 +41,21 @@ def infer(path: str, form: str, options: Mapping[str, Any]) -> pa.Schema:
         schema = dataset.schema
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         reason = str(error).partition("\n")[0]
-        raise DataError(f"{path} cannot be read as {form}: {reason}", hint=DECLARE_HINT) from None
+        message = f"{masked(path)} cannot be read as {form}: {reason}"
+        raise DataError(message, hint=DECLARE_HINT) from None
     if not len(schema):
-        raise DataError(f"there are no columns in the files at {path}", hint=DECLARE_HINT)
+        raise DataError(f"there are no columns in the files at {masked(path)}", hint=DECLARE_HINT)
     bare = form == "csv" and not options["header"]
     return _as_spark(schema, zoned=form != "parquet", bare=bare)
+
+
+def has_files(path: str) -> bool:
+    """Whether anything is at a path or matches a pattern; so it is taken to be where others are.
+
+    >>> has_files("no/such/folder"), has_files("no/*.csv"), has_files("s3://bucket/trades")
+    (False, False, True)
+    """
+    return "://" in path or _find(path) is not None
 
 
 def _find(path: str) -> str | list[str] | None:

@@ -29,6 +29,14 @@ def any_text(value: str) -> str:
     return value
 
 
+def variable(value: str) -> str:
+    """The name of an environment variable; people write the secret it should hold."""
+    if not value.isidentifier():
+        hint = "write a name such as 'MUNTIN_POSTGRES_URL', and give it its value outside the file"
+        raise MuntinError("the value is no name of an environment variable", hint=hint)
+    return value
+
+
 def choice(*names: str) -> Reader:
     """One of some words, in any letter case.
 

@@ -54,7 +54,8 @@ class Cells:
         if not self.shape.dimensions:
             return ""
         names = " × ".join(
-            f"{each.bound.key} ({len(each.cuts)} cuts)" for each in self.shape.dimensions
+            f"{each.bound.key} ({len(each.cuts)} cut{'s' * (len(each.cuts) != 1)})"
+            for each in self.shape.dimensions
         )
         members = len(self.shape.members)
         return f"{members} {'predicate' if members == 1 else 'predicates'} in cells of {names}"

@@ -18,6 +18,7 @@ from muntin.queries.clauses import (
     OptionNode,
 )
 from muntin.queries.grammar import Grammar
+from muntin.queries.secrets import is_secret
 from muntin.queries.source import shown
 
 EXAMPLES = {
@@ -109,7 +110,9 @@ class FileGrammar(Grammar):
             self.refuse(f"expected the name of {what}", hint)
         self._advance()
         if self._match(TokenType.DOT, advance=False) or self._match(TokenType.DASH, advance=False):
-            self.refuse("the name has letters, digits and _ only", "write a name such as trades_2")
+            self.refuse(
+                "the name has ASCII letters, digits and _ only", "write one such as trades_2"
+            )
         return exp.Identifier(this=token.text, quoted=True).update_positions(token)
 
     def _parse_columns(self, example: str) -> list[exp.Expr]:
@@ -155,7 +158,7 @@ class FileGrammar(Grammar):
         if not self._match(TokenType.EQ):
             self.refuse(f"expected = after {shown(key)}", OPTION_HINT)
         start = self._curr
-        option = OptionNode(this=key, value=self._parse_option_value(), at=start.start)
+        option = OptionNode(this=key, value=self._parse_option_value(key), at=start.start)
         return option.update_positions(first)
 
     def _parse_option_key(self) -> str:
@@ -168,7 +171,7 @@ class FileGrammar(Grammar):
             if not self._match(TokenType.DOT):
                 return ".".join(words)
 
-    def _parse_option_value(self) -> str:
+    def _parse_option_value(self, key: str) -> str:
         token, sign = self._curr, ""
         if token.token_type == TokenType.STRING:
             return self._parse_string_value()
@@ -180,7 +183,8 @@ class FileGrammar(Grammar):
         if self._curr.token_type == TokenType.NUMBER or token.token_type in _TRUTHS:
             self._advance()
             return sign + self._prev.text.lower()
-        hint = f"write '{shown(token.text)}', in quotes" if _is_word(token) else VALUE_HINT
+        told = _is_word(token) and not is_secret(key)
+        hint = f"write '{shown(token.text)}', in quotes" if told else VALUE_HINT
         return self.refuse("expected the value of an option", hint)
 
     def _parse_string_value(self) -> str:

@@ -178,7 +178,8 @@ class Grammar(JoinGrammar, WindowGrammar, SparkParser):
         self._advance()
         if self._match(TokenType.DOT, advance=False) or self._match(TokenType.DASH, advance=False):
             self.refuse(
-                "a query's name has letters, digits and _ only", "write a name such as high_volume"
+                "a query's name has ASCII letters, digits and _ only",
+                "write a name such as high_volume",
             )
         return exp.Identifier(this=token.text, quoted=True).update_positions(token)
 

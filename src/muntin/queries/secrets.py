@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Parts of names that belong to secrets wherever they stand.
 _WORDS = (
@@ -11,11 +12,12 @@ _WORDS = (
 )
 # Ends of names that do so if they are names of options: columns are called key as well.
 _ENDS = "key|pass|auth"
-_NAME = rf"(?:[\w.-]*(?:{_WORDS})[\w.-]*|(?:[\w.-]*[._-])?(?:{_ENDS}))"
+# Names and passwords are bounded, so that long text which holds none is read fast.
+_PART = r"[\w.-]{0,200}"
+_NAME = rf"(?:{_PART}(?:{_WORDS}){_PART}|(?:{_PART}[._-])?(?:{_ENDS}))"
 _OPTION = rf"(?:\b(?:WITH|OPTIONS|TBLPROPERTIES|SET)\b\s*\(?|,)\s*['\"`]?{_NAME}['\"`]?"
 _STRING = r"(?:'(?:[^'\\]|''|\\.)*'?|\"(?:[^\"\\]|\"\"|\\.)*\"?)"
 _BARE = r"[^\s;'\"&]*[^\s;'\"&,)]"
-# Bounded, so that long text without an @ is read fast.
 _INSIDE = r"(?:[^'\"\n\\]|''|\"\"|\\.){1,2000}"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
@@ -25,8 +27,8 @@ _PATTERNS = tuple(
         # jdbc:oracle:thin:user/password@host
         rf"jdbc:oracle:\w+:[^\s/'\"@]{{0,300}}/(?P<secret>{_INSIDE})@",
         # password = 'x', password 'x' as Spark has it, and password=x inside of a URL.
-        rf"(?:{_WORDS})[\w.-]*['\"`]?(?:\s*=\s*|\s+)(?P<secret>{_STRING})",
-        rf"(?:{_WORDS})[\w.-]*=(?P<secret>{_BARE})",
+        rf"(?:{_WORDS}){_PART}['\"`]?(?:\s*=\s*|\s+)(?P<secret>{_STRING})",
+        rf"(?:{_WORDS}){_PART}=(?P<secret>{_BARE})",
         # WITH (key = 'x', token = x), OPTIONS (key 'x'), SET s3.secret.key = x
         rf"{_OPTION}\s*=\s*(?P<secret>{_STRING}|{_BARE})",
         rf"{_OPTION}\s+(?P<secret>{_STRING})",
@@ -45,6 +47,7 @@ def is_secret(option: str) -> bool:
     return _SECRET_NAME.fullmatch(option) is not None
 
 
+@lru_cache(maxsize=4)
 def masked(text: str) -> str:
     """The text with a star for each letter of what looks like a secret.
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 from sqlglot import exp
 
 from muntin.errors import Problem, QueryError
+from muntin.queries.secrets import masked
 from muntin.queries.tree import parts
 
 # Beyond this column a caret would stand far outside any screen: the line is left out.
@@ -52,10 +53,11 @@ class SourceText:
         return Problem(message, hint=hint, query=query, line=line, column=column, source=source)
 
     def _shown(self, offset: int, column: int) -> str:
-        """The line of an offset, up to some letters behind it."""
+        """The line of an offset without secrets, up to some letters behind it."""
         start = min(max(offset - self.start, 0), len(self.text)) - column + 1
         letters = max(column + SHOWN_AFTER_CARET, 2 * SHOWN_AFTER_CARET)
-        return printable(self.text[start : start + letters].partition("\n")[0])
+        # The whole of it is masked: a secret may begin lines before.
+        return printable(masked(self.text)[start : start + letters].partition("\n")[0])
 
     def __str__(self) -> str:
         return self.text
@@ -122,9 +124,10 @@ def printable(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A user's text as messages quote it: printable, and cut when long.
+    """A user's text as messages quote it: printable, without secrets, and cut when long.
 
     >>> shown("x" * 100)
     'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'
     """
+    text = masked(text)
     return printable(text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}...")

@@ -103,7 +103,7 @@ def read_text(part: str | Path) -> str:
         raise QueryError([Problem(f"{part} is not UTF-8 text", hint="save it as UTF-8")]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        hint = "check the path, or pass SQL text"
+        hint = "check the path" + ", or pass SQL text" * isinstance(part, str)
         raise QueryError([Problem(f"cannot read {part}: {reason}", hint=hint)]) from None
     if len(content) > MAX_BYTES:
         message = f"{part} has more than {MAX_BYTES:,} bytes"

@@ -16,7 +16,7 @@ from muntin.queries.clauses import (
     DropQueryNode,
     InsertNode,
 )
-from muntin.queries.declarations import Reference, declare, reference
+from muntin.queries.declarations import MAX_NAME, Reference, declare, reference
 from muntin.queries.depth import MAX_NESTING, MAX_WORDS, too_nested
 from muntin.queries.grammar import Grammar, RefusedError
 from muntin.queries.report import Report
@@ -152,9 +152,12 @@ class StatementReader:
         name = node.name
         sound = name.isascii() and name.replace("_", "a").isalnum()
         if not sound:
-            message = f"{shown(name)!r} is no name for a query: letters, digits and _ only"
+            message = f"{shown(name)!r} is no name for a query: ASCII letters, digits and _ only"
             self.report.add(node, message, NAME_HINT)
-        return sound
+        elif len(name) > MAX_NAME:
+            # Names become names of files.
+            self.report.add(node, f"a name of more than {MAX_NAME} letters", "shorten it")
+        return sound and len(name) <= MAX_NAME
 
 
 def _is_long_number(token: Token) -> bool:

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from muntin.errors import Problem
 from muntin.queries.dialect import is_reserved
 from muntin.queries.grammar import STATEMENT_HINT, RefusedError, reserved
+from muntin.queries.secrets import masked
 from muntin.queries.source import SourceText, shown
 
 ORDER_HINT = "clauses come in the order SELECT, FROM, WHERE, GROUP BY, HAVING, EMIT EMPTY"
@@ -121,7 +122,7 @@ def explain_token_error(text: str, tokens: Sequence[Token]) -> Problem:
     offset = tokens[-1].end + 1 if tokens else 0
     while offset < len(text) - 1 and text[offset].isspace():
         offset += 1
-    source = SourceText.slice(text, offset, offset)
+    source = SourceText.slice(masked(text), offset, offset)
     quote = text[offset : offset + 1]
     if quote in ("'", '"', "`"):
         return source.problem(offset, f"the quote {quote} is not closed", f"add {quote} at its end")

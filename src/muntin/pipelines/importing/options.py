@@ -6,9 +6,9 @@ from muntin.pipelines.formats import FILE_FORMATS, KAFKA_OPTIONS, KAFKA_PREFIX, 
 from muntin.pipelines.importing.notes import Notes
 from muntin.pipelines.importing.statements import ForeignTable
 from muntin.queries import Option
+from muntin.queries.secrets import is_secret
 from muntin.queries.source import shown
 
-SECRETS = ("password", "secret", "jaas", "credential", "token")
 _SECRET_HINT = "add it as '${name}', and give it with --set, or through the environment"
 CONSOLE_HINT = "they are shown on the screen: choose parquet, duckdb or postgres instead"
 _STARTS = {"earliest-offset": "earliest", "latest-offset": "latest"}
@@ -86,7 +86,7 @@ class OptionTranslator:
                 name = KAFKA_PREFIX + option.key[len("properties.") :]
             elif key.startswith(KAFKA_PREFIX):
                 name = option.key
-            if name is not None and not _is_secret(key):
+            if name is not None and not is_secret(key):
                 # Flink separates topics by semicolons, Spark by commas.
                 is_list = name == "subscribe" and self.flink
                 options[name] = option.value.replace(";", ",") if is_list else option.value
@@ -169,11 +169,7 @@ class OptionTranslator:
     def _rest(self) -> None:
         """What is left of the options is said, one by one."""
         for key, option in self._left.items():
-            hint = _SECRET_HINT if _is_secret(key) else "see the options in docs/sql-files.md"
+            hint = _SECRET_HINT if is_secret(key) else "see the options in docs/sql-files.md"
             idle = key.startswith(_IDLE)
             message = f"the option {shown(option.key)} has no counterpart"
             self.notes.add(option.start, message, hint, lost=not idle)
-
-
-def _is_secret(key: str) -> bool:
-    return any(word in key for word in SECRETS)

@@ -11,10 +11,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.pipelines.importing.grammar import FlinkTokens, ForeignGrammar
 from muntin.pipelines.importing.notes import Notes
-from muntin.pipelines.importing.options import SECRETS
 from muntin.pipelines.importing.statements import ForeignNode, ForeignStatement
 from muntin.queries.depth import deep_stack
 from muntin.queries.dialect import Muntin, strip_comments
+from muntin.queries.secrets import masked
 from muntin.queries.source import Lines
 from muntin.queries.statement_reader import StatementReader
 from muntin.queries.syntax import explain_token_error
@@ -68,10 +68,10 @@ def detect(text: str) -> Dialect:
 def read_entries(text: str, dialect: Dialect) -> tuple[list[Entry], Notes]:
     """The statements of a text, and notes of those that cannot be read.
 
-    Values of options that look like secrets are starred out of what is shown.
+    Secrets are starred out of what is shown, comments among it.
     """
     tokens, failed = tokens_of(text, dialect)
-    shown = _without_secrets(text, tokens)
+    shown = masked(text)
     notes = Notes(Lines(shown))
     entries: list[Entry] = []
     grammar = ForeignGrammar(dialect=FlinkTokens() if dialect == "flink" else Muntin())
@@ -81,7 +81,7 @@ def read_entries(text: str, dialect: Dialect) -> tuple[list[Entry], Notes]:
         for number, chunk in enumerate(chunks):
             notes.statement = number
             broken = failed is not None and number == len(chunks) - 1
-            comments = [line for part in chunk[0].comments for line in part.split("\n")]
+            comments = [line for part in chunk[0].comments for line in masked(part).split("\n")]
             _note_hints(chunk, notes)
             foreign = None if broken else _read(lines, grammar, chunk, notes)
             end = len(text) if broken else chunk[-1].end + 1
@@ -122,20 +122,3 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
         else:
             chunks[-1].append(token)
     return [chunk for chunk in chunks if chunk]
-
-
-def _without_secrets(text: str, tokens: list[Token]) -> str:
-    """The text with stars, letter for letter, in place of values that look like secrets."""
-    parts, done = [], 0
-    for number, token in enumerate(tokens[:-1]):
-        value = tokens[number + 1]
-        if value.token_type == TokenType.EQ and number + 2 < len(tokens):
-            value = tokens[number + 2]
-        secret = any(word in token.text.lower() for word in SECRETS)
-        if secret and value.token_type == TokenType.STRING and value.start > done:
-            stars = "".join(
-                letter if letter == "\n" else "*" for letter in text[value.start + 1 : value.end]
-            )
-            parts += [text[done : value.start + 1], stars]
-            done = value.end
-    return "".join([*parts, text[done:]])

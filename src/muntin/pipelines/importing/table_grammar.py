@@ -124,7 +124,7 @@ class TableGrammar(FileGrammar):
         # Spark writes header 'true', Flink 'connector' = 'kafka'.
         self._match(TokenType.EQ)
         at = self._curr.start
-        return Option(key, self._parse_option_value(), first.start, at)
+        return Option(key, self._parse_option_value(key), first.start, at)
 
     def _parse_foreign_column(
         self, columns: list[ForeignColumn], marks: list[Watermark], remarks: list[Remark]

@@ -9,7 +9,7 @@ from sqlglot import exp
 from muntin.pipelines.importing.notes import Notes
 from muntin.pipelines.importing.reading import Entry
 from muntin.pipelines.importing.statements import ForeignQuery, ForeignTable
-from muntin.pipelines.importing.views import View, expand, plain_view
+from muntin.pipelines.importing.views import View, bare, expand, plain_view
 
 VIEW_HINT = "queries that read it read its source, with its conditions and columns"
 
@@ -41,7 +41,7 @@ def _computed(table: ForeignTable) -> dict[str, exp.Expr]:
     """The computed columns of a table; its time must stand in the rows."""
     times = [mark.column.lower() for mark in table.watermarks]
     return {
-        column.name.lower(): column.computed
+        column.name.lower(): bare(column.computed)
         for column in table.columns or ()
         if column.computed is not None and column.name.lower() not in times
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from muntin.pipelines.importing.windows import is_processing_time
 from muntin.queries.aggregate_calls import aggregate_calls
 from muntin.queries.source import position
 
@@ -47,9 +48,9 @@ def plain_view(select: exp.Expr) -> View | None:
             continue
         if any(aggregate_calls(node)) or not item.alias_or_name:
             return None
-        columns[item.alias_or_name.lower()] = _bare(node)
+        columns[item.alias_or_name.lower()] = bare(node)
     where = select.args.get("where")
-    return View(table.name, columns, None if where is None else _bare(where.this))
+    return View(table.name, columns, None if where is None else bare(where.this))
 
 
 def expand(select: exp.Select, views: Mapping[str, View]) -> None:
@@ -104,6 +105,10 @@ def _inline(select: exp.Select, table: exp.Table, view: View) -> None:
     renamed = view.columns.get(time.name.lower()) if time is not None else None
     if time is not None and isinstance(renamed, exp.Column):
         time.set("this", renamed.name)
+    elif time is not None and renamed is not None and is_processing_time(renamed):
+        clock = renamed.copy()
+        clock.meta["start"] = position(time)
+        time.replace(clock)
     if not table.alias and joins:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(label)))
     start = position(table)
@@ -139,7 +144,7 @@ def _qualified(node: exp.Expr, qualifier: str | None) -> exp.Expr:
     return copied
 
 
-def _bare(node: exp.Expr) -> exp.Expr:
+def bare(node: exp.Expr) -> exp.Expr:
     """A copy without places and qualifiers: it will stand elsewhere."""
     copied = node.copy()
     for part in copied.walk():

@@ -8,11 +8,13 @@ from sqlglot import exp
 
 from muntin.pipelines.importing.grammar import FIXED_HINT
 from muntin.pipelines.importing.notes import Notes
+from muntin.queries.clauses import WindowClause
 from muntin.queries.query import BOUNDS, column, is_column
 from muntin.queries.source import position, shown
 from muntin.queries.spellings import is_window_call
 
 ORDER_HINT = "results come window by window; sort them where they are read"
+CLOCK_HINT = "every window is over event time: have the time of a row in the row, and name it"
 BOUND_HINT = "results always start with window_start and window_end"
 _CALLS = {"hop": 3, "tumble": 2}
 _AUXILIARY = {f"{call}_{bound}": f"window_{bound}" for call in _CALLS for bound in ("start", "end")}
@@ -20,6 +22,20 @@ _TIMES = {
     "window_time",
     *(f"{call}_{kind}" for call in _CALLS for kind in ("rowtime", "proctime")),
 }
+
+_CLOCKS = (exp.CurrentTimestamp, exp.CurrentTimestampLTZ, exp.Localtimestamp)
+_CLOCK_NAMES = ("proctime", "now", "current_timestamp", "current_row_timestamp", "localtimestamp")
+
+
+def is_processing_time(node: exp.Expr) -> bool:
+    """Whether a node is the moment at which a row is looked at.
+
+    >>> is_processing_time(exp.Paren(this=exp.Anonymous(this="PROCTIME")))
+    True
+    """
+    inner = node.unnest()
+    named = isinstance(inner, exp.Anonymous) and inner.name.lower() in _CLOCK_NAMES
+    return named or isinstance(inner, _CLOCKS)
 
 
 class Refusal(Exception):  # noqa: N818 - a query that is given up, not a fault
@@ -53,6 +69,7 @@ class WindowTranslator:
             Refusal: If the query means something that Muntin does not have.
         """
         self._shorten_names()
+        self._check_times()
         self._drop_order()
         self._name_window()
         self._rewrite_calls()
@@ -70,6 +87,20 @@ class WindowTranslator:
         for table in self.select.find_all(exp.Table):
             table.set("db", None)
             table.set("catalog", None)
+
+    def _check_times(self) -> None:
+        """Flink's windows may be over its own clock, in FROM and in GROUP BY."""
+        clauses = self.select.find_all(WindowClause)
+        calls = [
+            call
+            for call in self.select.find_all(exp.Anonymous)
+            if call.name.lower() in (*_CALLS, "window", "session")
+        ]
+        times = [clause.args.get("time") for clause in clauses]
+        times += [call.expressions[0] for call in calls if call.expressions]
+        for time in times:
+            if time is not None and is_processing_time(time):
+                raise Refusal(time, "processing time is no time here", CLOCK_HINT)
 
     def _drop_order(self) -> None:
         order = self.select.args.get("order")
