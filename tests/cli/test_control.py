@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from muntin.errors import MuntinError
 from muntin.pipelines.control import ControlError, ControlServer, ask, is_running, socket_path
 from muntin.pipelines.serving import Commands
+from muntin.queries import queries
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,6 +83,49 @@ def test_commands_that_are_none() -> None:
         commands({"command": "lst"})
     with pytest.raises(ControlError, match="the request has no sql"):
         commands({"command": "add", "sql": 5})
+
+
+class Replaced:
+    """A pipeline with a query, which whatever is added replaces."""
+
+    def __init__(self, seen: int | None, lag: float | None) -> None:
+        self.found = "SELECT count(*) AS n FROM s [RANGE '5 minutes' SLIDE '5 minutes']"
+        self.seen, self.lag = seen, lag
+
+    def queries(self) -> dict[str, Any]:
+        return {"s": queries(f"CREATE QUERY alerts AS {self.found}")}
+
+    def progress(self) -> dict[str, Any]:
+        return {"s": SimpleNamespace(seen=self.seen, lag=self.lag)}
+
+    def add(self, sql: str) -> list[str]:
+        self.found = sql.partition(" AS ")[2]
+        return ["alerts"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "lag", "words"),
+    [
+        (1_381_152_600_000_000, 9.0, "after 2013-10-07 13:30:00, and"),
+        (77, None, "after 77, and"),
+        (None, None, "after what has been read, and"),
+    ],
+)
+def test_what_a_replaced_query_answers_is_said(
+    tmp_path: Path, muntin: Callable[..., Any], seen: int | None, lag: float | None, words: str
+) -> None:
+    running: Any = Replaced(seen, lag)
+    server = ControlServer(tmp_path, Commands(running))
+    same = f"CREATE OR REPLACE QUERY alerts AS {running.found}"
+    assert muntin("add", same, "--checkpoint", str(tmp_path))[1] == "alerts joined\n"
+    other = same.replace("count(*)", "max(vol)")
+    code, shown, _ = muntin("add", other, "--checkpoint", str(tmp_path))
+    server.close()
+    assert (code, shown.startswith("alerts replaced: the one before answers nothing more")) == (
+        0,
+        True,
+    )
+    assert words in shown
 
 
 def test_the_one_that_runs_here_is_found(

@@ -192,6 +192,8 @@ def test_a_run_that_fails_ends_with_three(
     code, _, said = muntin(*arguments)
     assert (code, fake.is_stopped) == (3, True)
     assert said.endswith("error: the disk is full\nHint: free some space\n")
+    monkeypatch.setattr("muntin.pipelines.runner.run", lambda *_, **__: fake.poll())
+    assert muntin(*arguments)[0] == 3
     monkeypatch.setattr(sys, "argv", ["muntin", "--debug", *arguments])
     with pytest.raises(Exception, match="the disk is full"):
         main()
@@ -215,3 +217,49 @@ def test_what_cannot_be_run(tmp_path: Path, muntin: Muntin, monkeypatch: Any) ->
     Path("none.sql").write_text("CREATE STREAM trades WITH (format = 'rate');")
     code, _, said = muntin("run", "none.sql")
     assert (code, "there are no queries to run" in said) == (1, True)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_said_before_spark_starts(
+    tmp_path: Path, muntin: Muntin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delattr("muntin.cli.run.quiet_session")
+    Path("rate.sql").write_text("CREATE STREAM trades WITH (format = 'rate');" + TOTAL)
+    Path("ck").write_text("a file, where a folder is wanted")
+    code, _, said = muntin("run", "rate.sql", "--checkpoint", "ck")
+    where = tmp_path / "ck"
+    assert code == 1
+    assert said == (
+        f"error: cannot write to the checkpoint {where}: File exists\n"
+        "Hint: choose a folder, not a file\n"
+    )
+
+
+@pytest.mark.parametrize("ends", ["the signal", "the end of Spark"])
+def test_a_signal_while_spark_starts(
+    tmp_path: Path, muntin: Muntin, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """What was being started is ended, and what it says about that is not shown."""
+    monkeypatch.chdir(tmp_path)
+    Path("rate.sql").write_text("CREATE STREAM trades WITH (format = 'rate');" + TOTAL)
+    processes = []
+
+    def start(_: object) -> None:
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        processes.append(process)
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(PATIENCE)
+        except SystemExit as end:
+            if ends == "the signal":
+                raise
+            process.kill()
+            raise RunError("the JVM has ended", hint="look at its frames") from end
+
+    monkeypatch.setattr("muntin.cli.run.quiet_session", start)
+    before = signal.getsignal(signal.SIGTERM)
+    code, _, said = muntin("run", "rate.sql")
+    assert (code, said.splitlines()[1:]) == (128 + signal.SIGTERM, ["stopped"])
+    assert signal.getsignal(signal.SIGTERM) is before
+    with processes[0] as process:
+        assert process.wait(PATIENCE) == -signal.SIGKILL

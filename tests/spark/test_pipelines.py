@@ -15,6 +15,7 @@ from muntin import aggregate, pipelines, sinks
 from muntin.errors import MuntinError, UnknownQueryError
 from muntin.pipelines import rate
 from muntin.pipelines.opening import decoded, open_stream
+from muntin.spark.streaming.problems import CheckpointError, RunError
 from muntin.testing import assert_same_rows, trades
 
 COLUMNS = "(ts TIMESTAMP, symbol STRING, price DOUBLE, vol BIGINT, exchange STRING)"
@@ -128,6 +129,44 @@ def test_a_stream_that_fails_is_said(spark: Any, tmp_path: Path) -> None:
     running = pipelines.run(pipelines.read(text), tmp_path / "ck", once=True, session=spark)
     with pytest.raises(MuntinError, match="1 rows of batch 0 have no time"), running:
         running.await_termination(120)
+
+
+def test_an_end_that_fails_can_be_come_to_again(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One of two streams cannot write its last results: the other is complete all the same."""
+    rows = trades(60, seed=6, seconds=3000)
+    put_csv(tmp_path / "in", "a.csv", rows)
+    text = "".join(
+        f"""
+        CREATE STREAM {name} {COLUMNS} WITH (format = 'csv', path = '{tmp_path}/in');
+        CREATE QUERY n_{name} AS SELECT count(*) AS n FROM {name} [RANGE '9 days' SLIDE '9 days'];
+        """
+        for name in ("bad", "good")
+    )
+    pipeline = pipelines.read(
+        f"{text} CREATE SINK files WITH (format = 'parquet', path = '{tmp_path}/out');"
+    )
+    sinks.parquet(tmp_path / "out" / "bad").declare({})
+    blocked = tmp_path / "out" / "bad" / "n_bad"
+    blocked.write_text("a file, where a folder is wanted")
+    running = pipelines.run(pipeline, tmp_path / "ck", once=True, session=spark)
+    deadline = time.monotonic() + 120
+    while {found.rows for found in running.progress().values()} != {60}:
+        assert time.monotonic() < deadline, running.progress()
+        time.sleep(0.05)
+    with pytest.raises(RunError, match="cannot write results to"):
+        running.stop(flush=True)
+    assert sinks.read(tmp_path / "out" / "good")["n_good"]["n"].to_pylist() == [60]
+    blocked.unlink()
+    with pipelines.run(pipeline, tmp_path / "ck", once=True, session=spark) as running:
+        assert running.await_termination(120)
+    assert "stream good is complete" in caplog.text
+    for name in ("bad", "good"):
+        found = sinks.read(tmp_path / "out" / name)[f"n_{name}"]
+        assert found["n"].to_pylist() == [60]
+    with pytest.raises(CheckpointError, match="is complete"):
+        pipelines.run(pipeline, tmp_path / "ck", once=True, session=spark)
 
 
 def test_generated_trades(spark: Any) -> None:

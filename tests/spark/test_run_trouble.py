@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +15,9 @@ import pytest
 
 from muntin import aggregate, files, sinks
 from muntin.errors import DataError, MuntinError
+from muntin.sinks.durable import write_atomically
+from muntin.spark.streaming.checkpoint import hold
+from muntin.spark.streaming.problems import CheckpointError, RunError
 from muntin.spark.streaming.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, parts
@@ -133,7 +138,60 @@ def test_results_that_cannot_be_written(spark: Any, tmp_path: Path) -> None:
     blocked.unlink()
     started = run(stream.frame(spark), SUMS, sink=sinks.parquet(tmp_path / "out"), **options)
     assert started.await_termination(120)
+    # The same at the end, where the open windows are answered.
     started = run(stream.frame(spark), SUMS, sink=sinks.parquet(tmp_path / "out"), **options)
-    started.stop(flush=True)
+    blocked.rename(tmp_path / "moved")
+    blocked.write_text("a file, where a folder is wanted")
+    with pytest.raises(RunError, match=r"^the run failed: cannot write results to .*out"):
+        started.stop(flush=True)
+    with pytest.raises(RunError, match=r"^the run failed: cannot write results to .*out"):
+        run(stream.frame(spark), SUMS, sink=sinks.parquet(tmp_path / "out"), **options)
+    blocked.unlink()
+    (tmp_path / "moved").rename(blocked)
+    copytree(tmp_path / "ck", tmp_path / "copy")
     answers = aggregate(pa.concat_tables(batches), SUMS, time="ts")
+    ended = run(stream.frame(spark), SUMS, sink=sinks.parquet(tmp_path / "out"), **options)
+    assert (ended.await_termination(1), ended.is_active, ended.progress().rows) == (
+        True,
+        False,
+        2000,
+    )
+    ended.stop(flush=True)
     assert_same_rows(sinks.read(tmp_path / "out")["sums"], answers["sums"])
+    options |= {"checkpoint": tmp_path / "copy", "trigger": None}
+    with pytest.raises(CheckpointError, match="is complete: it was stopped with flush=True"):
+        run(stream.frame(spark), SUMS, sink=sinks.parquet(tmp_path / "out"), **options)
+    assert_same_rows(sinks.read(tmp_path / "out")["sums"], answers["sums"])
+
+
+def test_checkpoints_that_cannot_be_written(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file in its place, and a disk that is full before the first batch or in the middle."""
+    (tmp_path / "file").write_text("a file, where a folder is wanted")
+    for path in (tmp_path / "file", tmp_path / "file" / "ck"):
+        with pytest.raises(CheckpointError, match=f"cannot write to the checkpoint {path}: ") as no:
+            hold(path)
+        assert no.value.hint == "choose a folder, not a file"
+    stream = FolderStream(tmp_path / "in")
+    stream.put(trades(30, seed=13))
+    options = {"sink": sinks.memory(), "checkpoint": tmp_path / "ck", "partitions": 1}
+    full = {"batches", "ck"}
+
+    def write(path: Path, content: bytes) -> None:
+        if path.parent.name in full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_atomically(path, content)
+
+    monkeypatch.setattr("muntin.spark.streaming.writing.write_atomically", write)
+    words = r"cannot write to the checkpoint .*/{}: No space left on device\nHint: free some space"
+    with pytest.raises(CheckpointError, match=words.format("ck")):
+        run(stream.frame(spark), SUMS, **options)
+    full.remove("ck")
+    started = run(stream.frame(spark), SUMS, **options)
+    with pytest.raises(CheckpointError, match=words.format("ck/batches")):
+        started.await_termination(120)
+    full.clear()
+    started = run(stream.frame(spark), SUMS, trigger="available_now", **options)
+    assert started.await_termination(120)
+    assert started.progress().rows == 30

@@ -34,8 +34,7 @@ def add(
     from muntin.queries.spec import read_text  # noqa: PLC0415 - the command line starts without it
 
     answer = _ask(checkpoint, {"command": "add", "sql": read_text(sql)})
-    names = ", ".join(answer["added"])
-    _show(answer, f"{names} joined" if names else "done", format_)
+    _show(answer, "\n".join(_joined(answer)) or "done", format_)
 
 
 def drop(
@@ -89,6 +88,17 @@ def _found() -> Path:
 def _show(answer: dict[str, Any], text: str, form: Output) -> None:
     shown = json.dumps(answer, indent=2, ensure_ascii=False) if form == Output.JSON else text
     sys.stdout.write(f"{shown}\n")
+
+
+def _joined(answer: dict[str, Any]) -> list[str]:
+    replaced = answer["replaced"]
+    names = ", ".join(name for name in answer["added"] if name not in replaced)
+    return [f"{names} joined"] * bool(names) + [
+        f"{name} replaced: the one before answers nothing more, not even its open windows; this "
+        f"one answers windows that start after {'what has been read' if seen is None else seen}, "
+        "and earlier ones where all their rows are kept"
+        for name, seen in replaced.items()
+    ]
 
 
 def _listed(answer: dict[str, Any]) -> list[str]:

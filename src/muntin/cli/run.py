@@ -73,13 +73,20 @@ def run_pipeline(
     from muntin.cli.run_logs import logging_to  # noqa: PLC0415
     from muntin.cli.run_screen import make_screen  # noqa: PLC0415
     from muntin.pipelines.control import ControlServer  # noqa: PLC0415
+    from muntin.pipelines.runner import check_checkpoint  # noqa: PLC0415
     from muntin.pipelines.serving import Commands  # noqa: PLC0415
     from muntin.spark import stop  # noqa: PLC0415
+    from muntin.spark.streaming.problems import RunError  # noqa: PLC0415
+    from muntin.spark.streaming.writing import writing_to  # noqa: PLC0415
 
+    check_checkpoint(folder)
     screen = make_screen(log_format)
     with Signals() as signals, logging_to(screen):
         screen.say(starting())
-        spark = quiet_session(parse_conf(conf))
+        spark = _started(parse_conf(conf), signals)
+        if spark is None:
+            screen.say("stopped")
+            return SIGNALLED + signals.received
         signals.install()
         try:
             running = pipelines.run(
@@ -91,14 +98,30 @@ def run_pipeline(
                 screen=sinks.callback(screen.results),
                 watcher=screen.last_row,
             )
-            control = ControlServer(running.checkpoint, Commands(running))
+            with writing_to(running.checkpoint):
+                control = ControlServer(running.checkpoint, Commands(running))
             try:
                 _watch(running, screen, signals)
             finally:
                 control.close()
+        except RunError as error:
+            # One that was to answer the windows that a run before had left open.
+            raise FailedRunError(error.message, hint=error.hint) from error
         finally:
             stop(spark)
     return SIGNALLED + signals.received if signals.received else 0
+
+
+def _started(conf: dict[str, str], signals: Signals) -> Any:
+    """A Spark session; None where a signal came while it started."""
+    try:
+        with signals.starting():
+            return quiet_session(conf)
+    except BaseException:
+        # A signal to all processes of a group ends Spark's as well, which is no fault then.
+        if not signals.received:
+            raise
+        return None
 
 
 def _watch(running: PipelineRun, screen: Screen, signals: Signals) -> None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from subprocess import Popen
+from traceback import walk_tb
 from types import FrameType, TracebackType
 from typing import Any, Self
+
+from muntin.cli.exits import SIGNALLED
 
 _WATCHED = (signal.SIGINT, signal.SIGTERM)
 
@@ -18,6 +24,7 @@ class Signals:
 
     def __init__(self) -> None:
         self.received = 0
+        self._is_starting = False
         self._before: dict[int, Any] = {}
 
     def install(self) -> None:
@@ -27,9 +34,29 @@ class Signals:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         del frame
-        if self.received:
-            raise SystemExit(128 + number)
-        self.received = number
+        is_first = not self.received
+        self.received = self.received or number
+        if self._is_starting or not is_first:
+            raise SystemExit(SIGNALLED + number)
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Let the first signal end a block at once: there is no batch yet that could be lost.
+
+        A process that the block was about to start is ended too: a JVM that finds nobody to serve
+        fills the screen with its frames, and stays.
+        """
+        self._is_starting = True
+        try:
+            yield
+        except SystemExit as end:
+            for frame, _ in walk_tb(end.__traceback__):
+                for value in frame.f_locals.values():
+                    if isinstance(value, Popen):
+                        value.kill()
+            raise
+        finally:
+            self._is_starting = False
 
     def __enter__(self) -> Self:
         self._before = {number: signal.getsignal(number) for number in _WATCHED}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import warnings
@@ -19,11 +20,11 @@ from muntin.pipelines.refreshing import TableWatcher
 from muntin.pipelines.running import PipelineRun
 from muntin.pipelines.sink_making import sinks_of_stream
 from muntin.sinks import Sink
-from muntin.sinks.durable import make_folder
 from muntin.spark import SparkWarning
 from muntin.spark import session as make_session
-from muntin.spark.streaming.lock import CheckpointLock
+from muntin.spark.streaming.checkpoint import hold, is_complete
 
+_logger = logging.getLogger("muntin.pipelines")
 STREAMS = "streams"
 
 
@@ -56,21 +57,19 @@ def run(
         MuntinError: If anything cannot be opened; nothing runs then.
     """
     chosen = _streams(pipeline, checkpoint, once=once)
-    root = Path(_temporary() if checkpoint is None else checkpoint).expanduser().absolute()
-    make_folder(root)
-    lock = CheckpointLock(root / "lock")
-    running = PipelineRun(pipeline, root, lock, flush=once and flush)
+    root = _root(_temporary() if checkpoint is None else checkpoint)
+    running = PipelineRun(pipeline, root, hold(root), flush=once and flush)
     try:
         spark = make_session("muntin") if session is None else session
         # Looked at before they are read: a change in between is seen as one.
         running.tables = TableWatcher(pipeline.tables)
         tables = {table.name: open_table(table) for table in pipeline.tables}
-        for stream in chosen:
+        for stream in _incomplete(chosen, root) if once and flush else chosen:
             screened = sinks.console() if screen is None else screen
             sink, named = sinks_of_stream(pipeline, stream.name, screened, watcher)
             running.sinks[stream.name] = named
             source = open_stream(spark, stream)
-            folder = root / STREAMS / stream.name.lower()
+            folder = _folder(root, stream)
             trigger = "available_now" if once else None
             running.runs[stream.name] = _start(
                 pipeline, stream, source, tables, sink, folder, trigger
@@ -79,6 +78,18 @@ def run(
         running.stop()
         raise
     return running
+
+
+def check_checkpoint(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder that cannot be written to, or that another run holds.
+
+    `run` does so too, but those who start Spark for it need not wait for that.
+    """
+    hold(_root(folder)).release()
+
+
+def _root(folder: str | os.PathLike[str]) -> Path:
+    return Path(folder).expanduser().absolute()
 
 
 def _start(
@@ -127,6 +138,26 @@ def _streams(
             hint="run it without --once, and stop it with Ctrl-C",
         )
     return chosen
+
+
+def _incomplete(streams: list[StreamSpec], root: Path) -> list[StreamSpec]:
+    """Those whose open windows are not all answered; all, if none is left to be run.
+
+    Where one stream failed at its end, the others may have come to theirs.
+    """
+    left = [stream for stream in streams if not is_complete(_folder(root, stream))]
+    for stream in streams:
+        if left and stream not in left:
+            _logger.warning(
+                "stream %s is complete: its open windows were answered by a run before, so rows "
+                "that came since are not read",
+                stream.name,
+            )
+    return left or streams
+
+
+def _folder(root: Path, stream: StreamSpec) -> Path:
+    return root / STREAMS / stream.name.lower()
 
 
 def _temporary() -> str:

@@ -119,11 +119,18 @@ class PipelineRun:
         Args:
             flush: Answer the windows that are open, too; it cannot be continued then.
         """
+        failures = []
         try:
             for run in self.runs.values():
-                run.stop(flush=flush)
+                try:
+                    run.stop(flush=flush)
+                except Exception as error:
+                    # The others end all the same.
+                    failures.append(error)
         finally:
             self._lock.release()
+        if failures:
+            raise failures[0]
 
     def _has_ended(self, run: Run) -> bool:
         if not self._flush:
@@ -131,7 +138,10 @@ class PipelineRun:
         # Waiting for the end would close the checkpoint before its windows are answered.
         driver = run._driver  # noqa: SLF001  it alone tells an end from a restart with more columns
         query = driver.query
-        if query is None or query.isActive or driver.is_restarting or query is not driver.query:
+        if query is None:
+            # It only had to answer the windows that a run before had begun to answer.
+            return True
+        if query.isActive or driver.is_restarting or query is not driver.query:
             return False
         if query.exception() is not None:
             return run.await_termination()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muntin.errors import did_you_mean
 from muntin.pipelines.control import ControlError
 from muntin.pipelines.running import PipelineRun
+from muntin.queries import Query
 from muntin.spark.streaming.progress import RunProgress
 
 
@@ -56,7 +58,20 @@ class Commands:
 
     def _add(self, request: Mapping[str, Any]) -> dict[str, Any]:
         sql = _word(request, "sql")
-        return {"added": self._running.add(sql)}
+        before = self._by_name()
+        added = self._running.add(sql)
+        progress, replaced = self._running.progress(), {}
+        for name, (stream, query) in self._by_name().items():
+            if name in before and before[name][1] != query:
+                replaced[query.name] = _seen(progress[stream])
+        return {"added": added, "replaced": replaced}
+
+    def _by_name(self) -> dict[str, tuple[str, Query]]:
+        return {
+            query.name.lower(): (stream, query)
+            for stream, queries in self._running.queries().items()
+            for query in queries
+        }
 
     def _drop(self, request: Mapping[str, Any]) -> dict[str, Any]:
         name = _word(request, "name")
@@ -76,6 +91,17 @@ def numbers(progress: RunProgress) -> dict[str, Any]:
         "state_bytes": progress.state_bytes,
         "batch_seconds": progress.batch_seconds,
     }
+
+
+def _seen(progress: RunProgress) -> int | str | None:
+    """The largest event time so far, as text where it is a time."""
+    if progress.seen is None or progress.lag is None:
+        return progress.seen
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=progress.seen)
+    except OverflowError:
+        return progress.seen
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def _word(request: Mapping[str, Any], key: str) -> str:

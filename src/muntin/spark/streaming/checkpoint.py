@@ -16,12 +16,13 @@ from uuid import uuid4
 import pyarrow as pa
 
 from muntin.plan import SharedPlan
-from muntin.sinks.durable import local_path, make_folder, write_atomically
+from muntin.sinks.durable import local_path, make_folder
 from muntin.sinks.problems import SinkError
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.lock import CheckpointLock
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.records import RecordLog, read_json
+from muntin.spark.streaming.writing import write_durably, writing_to
 
 FORMAT = 1
 _MARKER = "muntin.json"
@@ -63,16 +64,10 @@ class Checkpoint:
             self.root = local_path(folder)
         except SinkError as error:
             raise CheckpointError(error.message, hint=error.hint) from error
+        self._lock = hold(self.root)
         try:
-            make_folder(self.root)
-            self._lock = CheckpointLock(self.root / "lock")
-        except OSError as error:
-            raise CheckpointError(
-                f"cannot write to the checkpoint {self.root}: {error.strerror}",
-                hint="choose a folder that the driver can write to",
-            ) from error
-        try:
-            self._open(buckets)
+            with writing_to(self.root):
+                self._open(buckets)
         except BaseException:
             self._lock.release()
             raise
@@ -90,7 +85,7 @@ class Checkpoint:
                 "buckets": buckets.count,
                 "status": "open",
             }
-            write_atomically(marker, json.dumps(content).encode())
+            write_durably(marker, json.dumps(content).encode())
         _check_format(content, self.root)
         self.run: str = content["run"]
         self.buckets = Buckets(content["partitions"], content["buckets"])
@@ -131,7 +126,7 @@ class Checkpoint:
 
     def write_changes(self, changes: Changes) -> None:
         """Make a change durable; it takes effect with the next batch that has no record yet."""
-        write_atomically(self.root / _CHANGES, json.dumps(asdict(changes)).encode())
+        write_durably(self.root / _CHANGES, json.dumps(asdict(changes)).encode())
 
     def save_plan(self, plan: SharedPlan) -> str:
         """Keep a plan, and give it a name by its content."""
@@ -139,7 +134,7 @@ class Checkpoint:
         name = hashlib.sha256(content).hexdigest()[:20]
         path = self.plan_path(name)
         if not path.exists():
-            write_atomically(path, content)
+            write_durably(path, content)
         return name
 
     def plan(self, name: str) -> SharedPlan:
@@ -159,7 +154,7 @@ class Checkpoint:
         name = hashlib.sha256(content).hexdigest()[:20]
         path = self.table_path(name)
         if not path.exists():
-            write_atomically(path, content)
+            write_durably(path, content)
         return name
 
     def table_path(self, name: str) -> Path:
@@ -185,20 +180,38 @@ class Checkpoint:
 
     def _mark(self, status: str) -> None:
         self._content["status"] = self.status = status
-        write_atomically(self.root / _MARKER, json.dumps(self._content).encode())
+        write_durably(self.root / _MARKER, json.dumps(self._content).encode())
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether a run before had begun to answer the open windows, and was interrupted."""
+        return self.status == "closing"
 
     def refuse_closed(self) -> None:
         """Refuse to go on after the open windows have been answered."""
         if self.status == "closed":
             raise CheckpointError(
-                f"the run in {self.root} was stopped with flush=True, and has answered windows "
-                "that more rows would belong to",
+                f"the run in {self.root} is complete: it was stopped with flush=True, and has "
+                "answered windows that more rows would belong to",
                 hint="start with an empty checkpoint and another folder for results",
             )
 
     def release(self) -> None:
         """Let another run have the checkpoint."""
         self._lock.release()
+
+
+def hold(root: Path) -> CheckpointLock:
+    """The lock of a checkpoint, whose folder is made if need be."""
+    with writing_to(root):
+        make_folder(root)
+        return CheckpointLock(root / "lock")
+
+
+def is_complete(root: Path) -> bool:
+    """Whether the run of a checkpoint has answered its open windows, and so has ended for good."""
+    content = read_json(root / _MARKER)
+    return content is not None and content.get("status") == "closed"
 
 
 def load_plan(path: str | os.PathLike[str]) -> SharedPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -21,6 +22,7 @@ from muntin.spark.streaming.query import StreamDriver
 from muntin.spark.streaming.source import StreamSource
 from muntin.spark.streaming.statements import statements_of
 
+_logger = logging.getLogger("muntin.spark")
 _STEP = 1.0  # seconds
 
 
@@ -54,15 +56,24 @@ class Run:
         set_aside = None if aside is None else aside.writer()
         writer = sink.writer()
         self._driver = StreamDriver(source, checkpoint, writer, set_aside, trigger, runner)
-        self._driver.start(self._columns())
+        if checkpoint.is_flushing:
+            self._flush(None)
+            self._release()
+            _logger.warning(
+                "the run in %s is complete: the open windows that a stop before had begun to "
+                "answer are answered, and rows that came since are not read",
+                checkpoint.root,
+            )
+        else:
+            self._driver.start(self._columns())
 
     def add(self, query: QueriesLike) -> None:
         """Let queries join, from the next batch on; the change is durable on return.
 
         They answer at least every window that starts after the largest event time of the batches
         before, and earlier ones where what is kept holds all their rows. Of several queries all
-        join, or none. ``CREATE OR REPLACE QUERY`` replaces the one of its name, ``DROP QUERY``
-        removes one.
+        join, or none. ``CREATE OR REPLACE QUERY`` replaces the one of its name, which answers
+        nothing more, not even its open windows; ``DROP QUERY`` removes one.
 
         Raises:
             MuntinError: If a query cannot be understood, or its name is taken. The run goes on.
@@ -138,7 +149,7 @@ class Run:
             ended = bool(query.awaitTermination(left))
         except StreamingQueryException as error:
             self._release()
-            raise as_run_error(self._driver.failure or error) from error
+            raise self._error(self._driver.failure or error) from error
         # A query that gives way to one with more columns is not the end.
         if ended and query is self._driver.query and not self._driver.is_restarting:
             self._release()
@@ -166,8 +177,14 @@ class Run:
 
     def _flush(self, failed: BaseException | None) -> None:
         if failed is not None:
-            raise as_run_error(failed)
-        self._runner.finish(self._source.session, self.sink.writer())
+            raise self._error(failed)
+        try:
+            self._runner.finish(self._source.session, self.sink.writer())
+        except Exception as error:
+            raise self._error(error) from error
+
+    def _error(self, error: BaseException) -> MuntinError:
+        return as_run_error(error, self._checkpoint.root)
 
     def _apply(self, statements: Sequence[Statement]) -> None:
         self._check_active()

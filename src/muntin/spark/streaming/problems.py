@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from muntin.errors import MuntinError
 from muntin.spark.problems import SparkError
@@ -13,6 +14,8 @@ _RAISED = re.compile(r"(?:[A-Za-z_][\w$]*\.)*[A-Za-z_][\w$]*(?:Error|Exception):
 # What Spark writes before the reason why a task failed in the JVM.
 _LOST = re.compile(r"Lost task [^\n]*?\([^()\n]*executor [^()\n]*\): (.+)")
 
+_FULL = ("No space left on device", "Disk quota exceeded")
+
 
 class CheckpointError(SparkError):
     """A checkpoint that a run cannot continue with, or that another run holds."""
@@ -22,11 +25,18 @@ class RunError(SparkError):
     """A run that has come to an end it was not asked for."""
 
 
-def as_run_error(error: BaseException) -> MuntinError:
-    """The error to raise for whatever ended a run; one of Muntin's own is raised as it is."""
+def as_run_error(error: BaseException, checkpoint: Path) -> MuntinError:
+    """The error to raise for whatever ended a run; one of Muntin's own is raised as it is.
+
+    >>> as_run_error(OSError("No space left on device"), Path("ck")).message
+    "the run failed: No space left on device, for the checkpoint ck or Spark's temporary files"
+    """
     if isinstance(error, MuntinError):
         return error
     reason, hint = reason_of(str(error))
+    if hint is None and any(words in reason for words in _FULL):
+        # Spark does not say where.
+        reason = f"{reason}, for the checkpoint {checkpoint} or Spark's temporary files"
     return RunError(f"the run failed: {reason}", hint=f"{hint}; {_HINT}" if hint else _HINT)
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from muntin.engine.rate import RecentRate
-from muntin.sinks.durable import TEMPORARY, make_folder, write_atomically
+from muntin.sinks.durable import TEMPORARY, make_folder
 from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.writing import write_durably
 
 REPORT_SCHEMA = "report binary"
 _KEPT = 16
@@ -145,11 +146,11 @@ class RecordLog:
 
     def write_record(self, record: BatchRecord) -> None:
         """Write down what a batch does."""
-        write_atomically(self._path(record.batch, "record"), _encode(record))
+        write_durably(self._path(record.batch, "record"), _encode(record))
 
     def write_outcome(self, outcome: BatchOutcome) -> None:
         """Write down what a batch saw, and forget those of long ago."""
-        write_atomically(self._path(outcome.batch, "outcome"), _encode(outcome))
+        write_durably(self._path(outcome.batch, "outcome"), _encode(outcome))
         for kind in ("record", "outcome"):
             self._path(outcome.batch - _KEPT, kind).unlink(missing_ok=True)
 

@@ -124,10 +124,11 @@ def run(
                 each.recover(kept.last_committed(), run=kept.run)
         runner = BatchRunner(kept, planner, destination, aside, limits)
         planner.start(asked, runner.outcome)
-        if kept.status == "closing":
-            runner.finish(source.session, destination.writer())
+        started = Run(source, kept, planner, runner, destination, aside, chosen)
+        if "availableNow" not in chosen:
+            # It may have done no more than to finish what a stop with flush=True had begun.
             kept.refuse_closed()
-        return Run(source, kept, planner, runner, destination, aside, chosen)
+        return started
     except BaseException:
         for each in (destination, aside):
             if each is not None:
