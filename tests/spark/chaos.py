@@ -90,9 +90,11 @@ def check(folder: Path) -> None:
     from muntin import sinks
     from muntin.testing import assert_same_rows
     from spark.chaos_driver import EXTRAS, LATENESS
-    from spark.folder_stream import expected, query_sets
+    from spark.folder_stream import batches_read, expected, query_sets
 
-    batches = [pq.read_table(path) for path in sorted((folder / "in").glob("*.parquet"))]
+    batches = batches_read(folder / "ck")
+    rows = sum(pq.read_metadata(path).num_rows for path in (folder / "in").glob("*.parquet"))
+    assert sum(batch.num_rows for batch in batches) == rows, [batch.num_rows for batch in batches]
     sets = query_sets(folder / "ck", len(batches))
     output = sinks.read(folder / "out")
     answers = expected(batches, sets, lateness=LATENESS)

@@ -100,6 +100,27 @@ def expected(
     return {name: pa.concat_tables(tables) for name, tables in found.items()}
 
 
+def batches_read(checkpoint: Path) -> list[pa.Table]:
+    """The rows of each batch, as Spark's own logs say.
+
+    Mostly one file each: but a driver that dies after Spark has noted a file, and before it has
+    noted the batch, leaves that file to the next batch, which has two then.
+    """
+    notes: dict[str, int] = {}
+    for path in (checkpoint / "spark" / "sources" / "0").glob("[0-9]*"):
+        for line in path.read_text().splitlines()[1:]:
+            note = json.loads(line)
+            notes[note["path"].removeprefix("file://")] = note["batchId"]
+    offsets = sorted((checkpoint / "spark" / "offsets").glob("[0-9]*"), key=lambda x: int(x.name))
+    batches, before = [], -1
+    for path in offsets:
+        last = json.loads(path.read_text().splitlines()[-1])["logOffset"]
+        files = sorted(name for name, note in notes.items() if before < note <= last)
+        batches.append(pa.concat_tables(map(pq.read_table, files)))
+        before = last
+    return batches
+
+
 def query_sets(checkpoint: Path, count: int) -> list[list[Query]]:
     """The queries of each batch, as the checkpoint's records say; it keeps the last few."""
     sets = []

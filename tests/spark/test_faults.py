@@ -17,7 +17,7 @@ from spark.chaos import Kill, random_kills, torment
 from spark.chaos_blows import Blow, StruckSink, carried_by_value
 from spark.chaos_driver import QUERIES
 from spark.cluster_processes import of_environment
-from spark.folder_stream import FolderStream, expected, parts
+from spark.folder_stream import FolderStream, batches_read, expected, parts
 
 
 @pytest.mark.slow
@@ -49,6 +49,29 @@ def test_a_killed_worker_fails_the_run_and_a_restart_goes_on(spark: Any, tmp_pat
     assert again.await_termination(120)
     output = sinks.read(tmp_path / "out")
     for name, table in expected(batches, [QUERIES] * 3).items():
+        assert_same_rows(output[name], table)
+
+
+def test_a_file_noted_without_its_batch_is_read_with_the_next(spark: Any, tmp_path: Path) -> None:
+    """What a driver leaves that dies between two notes of Spark's: the file's and the batch's."""
+    stream = FolderStream(tmp_path / "in")
+    batches = parts(trades(2000, seed=61, seconds=3000), 4)
+    options = {"checkpoint": tmp_path / "ck", "trigger": "available_now", "partitions": 2}
+    for batch in batches[:2]:
+        stream.put(batch)
+    sink = sinks.parquet(tmp_path / "out")
+    assert run(stream.frame(spark), QUERIES, sink=sink, **options).await_termination(120)
+    for batch in batches[2:]:
+        stream.put(batch)
+    log = tmp_path / "ck" / "spark" / "sources" / "0"
+    note = (log / "1").read_text().replace("00001.parquet", "00002.parquet")
+    (log / "2").write_text(note.replace('"batchId":1', '"batchId":2'))
+    again = run(stream.frame(spark), QUERIES, sink=sinks.parquet(tmp_path / "out"), **options)
+    assert again.await_termination(120)
+    read = batches_read(tmp_path / "ck")
+    assert [batch.num_rows for batch in read] == [500, 500, 1000]
+    output = sinks.read(tmp_path / "out")
+    for name, table in expected(read, [QUERIES] * 3).items():
         assert_same_rows(output[name], table)
 
 
