@@ -1,5 +1,6 @@
 """Ω against counted operations, and costs by hand."""
 
+import gc
 import json
 
 import numpy as np
@@ -130,6 +131,41 @@ def test_calibration_finds_times(monkeypatch):
     for costs in found.techniques.values():
         assert min(costs.edge, costs.operation, costs.answer) >= 0
         assert costs.seconds(edges=1.0, omega_=4.0, queries=1) > 0
+
+
+def test_constants_explain_what_the_trials_took():
+    seconds = {costs_machine.ROW_TRIAL: 4e-9 * costs_machine.ROWS}
+    for number, technique in enumerate(TECHNIQUES):
+        for ranges in costs_machine.RANGES:
+            each = 3 + number + 2 * omega(technique, ranges, ranges)
+            seconds[technique, ranges] = 1e-9 * each * costs_machine.PARTIALS
+    found = costs_machine.costs_of(seconds)
+    assert found.row == pytest.approx(4e-9)
+    for number, (technique, costs) in enumerate(found.techniques.items()):
+        each = costs.edge + costs.operation * omega(technique, [7], [7]) + costs.answer
+        assert each == pytest.approx(1e-9 * (3 + number + 2 * omega(technique, [7], [7])))
+
+
+def test_works_take_turns_and_collecting_goes_on():
+    ran = []
+    works = {name: lambda name=name: ran.append((name, gc.isenabled())) for name in "ab"}
+    assert set(costs_machine.warm_seconds(works, repeats=2)) == {"a", "b"}
+    assert "".join(name for name, _ in ran) == "ab" + "aabb" + "bbaa"
+    assert not any(enabled for _, enabled in ran[2:])
+    assert gc.isenabled()
+
+
+def test_collecting_goes_on_after_work_that_fails():
+    calls = []
+
+    def work():
+        calls.append(1)
+        if len(calls) > 1:
+            raise ValueError("twice")
+
+    with pytest.raises(ValueError, match="twice"):
+        costs_machine.warm_seconds({"a": work}, repeats=1)
+    assert gc.isenabled()
 
 
 def test_costs_are_fitted_and_never_below_zero():

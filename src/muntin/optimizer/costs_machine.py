@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +41,12 @@ RANGES = (
 )
 PARTIALS, ROWS, SLICES = 2**13, 2**17, 2**13
 REPEATS = 5
+_KEPT_BYTES = 2**24
+
+# A technique and the ranges that it answers; rows into slices have a trial of their own.
+Trial: TypeAlias = tuple[str, tuple[int, ...]]
+ROW_TRIAL: Trial = ("row", ())
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -97,9 +106,57 @@ def calibrate() -> MachineCosts:
 
     Rows and partials are doubles, summed exactly; SlickDeque (Non-Inv) takes their maximum.
     """
-    return MachineCosts(
-        row=_row(), techniques={technique: _technique(technique) for technique in TECHNIQUES}
-    )
+    return costs_of(warm_seconds(trials(), REPEATS))
+
+
+def trials() -> dict[Trial, Callable[[], object]]:
+    """The work that constants are fitted to."""
+    found = {ROW_TRIAL: _rows_into_slices()}
+    for technique in TECHNIQUES:
+        found |= {(technique, ranges): _slides(technique, ranges) for ranges in RANGES}
+    return found
+
+
+def costs_of(seconds: Mapping[Trial, float]) -> MachineCosts:
+    """The constants that explain what the trials took."""
+    techniques: dict[str, TechniqueCosts] = {}
+    for technique in TECHNIQUES:
+        counts = [(1.0, omega(technique, ranges, ranges), len(ranges)) for ranges in RANGES]
+        each = [seconds[technique, ranges] / PARTIALS for ranges in RANGES]
+        techniques[technique] = TechniqueCosts(*fitted(counts, each))
+    return MachineCosts(seconds[ROW_TRIAL] / ROWS, techniques)
+
+
+def warm_seconds(works: Mapping[Key, Callable[[], object]], repeats: int) -> dict[Key, float]:
+    """Processor time of each work: the median of some rounds over all, in alternating order.
+
+    In every round a work runs twice, and the second run counts. Trials take less than a
+    millisecond; what else has run since their last round, a garbage collection above all, leaves
+    the caches cold and would add as much again. Rounds spread over all works what else the
+    machine does meanwhile.
+
+    >>> sorted(warm_seconds({"one": lambda: 1, "two": lambda: 2}, repeats=1))
+    ['one', 'two']
+    """
+    # An allocator that has freed a large block once keeps what is freed later. One that has not
+    # gives every array of answers back to the system, whose fresh pages double what it takes.
+    np.empty(_KEPT_BYTES, dtype=np.uint8)
+    for work in works.values():
+        work()
+    taken: dict[Key, list[float]] = {key: [] for key in works}
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for repeat in range(repeats):
+            for key in list(works)[:: 1 if repeat % 2 == 0 else -1]:
+                works[key]()
+                begin = time.process_time()
+                works[key]()
+                taken[key].append(time.process_time() - begin)
+    finally:
+        if collecting:
+            gc.enable()
+    return {key: median(seconds) for key, seconds in taken.items()}
 
 
 def machine_costs(folder: Path | None) -> MachineCosts:
@@ -137,43 +194,26 @@ def fitted(counts: npt.ArrayLike, seconds: npt.ArrayLike) -> list[float]:
     return [float(cost) for cost in costs]
 
 
-def _row() -> float:
+def _rows_into_slices() -> Callable[[], object]:
     # Columns bring compiled kernels, which planning does without.
     from muntin.aggregates.columns import empty  # noqa: PLC0415
 
     cells = np.repeat(np.arange(SLICES), ROWS // SLICES)
     values = pa.array(_values(ROWS))
     column = empty(Part("sum", (pa.float64(),)), SLICES)
-    return _least_seconds(lambda: column.update(cells, (values,))) / ROWS
+    return lambda: column.update(cells, (values,))
 
 
-def _technique(technique: Technique) -> TechniqueCosts:
-    counts = [(1.0, omega(technique, ranges, ranges), len(ranges)) for ranges in RANGES]
-    seconds = [_per_partial(technique, ranges) for ranges in RANGES]
-    return TechniqueCosts(*fitted(counts, seconds))
-
-
-def _per_partial(technique: Technique, ranges: Sequence[int]) -> float:
-    """Seconds from one slice to the next where all ranges are answered."""
+def _slides(technique: Technique, ranges: tuple[int, ...]) -> Callable[[], object]:
+    """From one slice to the next where all ranges are answered, `PARTIALS` times."""
     name = "max" if technique == "slickdeque_noninv" else "sum"
     window = create(technique, resolve(name, [pa.float64()]), ranges=ranges)
     values = _values(PARTIALS)
-    return _least_seconds(lambda: window.run(values)) / PARTIALS
+    return lambda: window.run(values)
 
 
 def _values(size: int) -> npt.NDArray[np.float64]:
     return np.random.default_rng(7).random(size)
-
-
-def _least_seconds(work: Callable[[], object]) -> float:
-    """Processor time of the fastest of some runs: what else the machine does only ever adds."""
-    work()
-    taken = []
-    for _ in range(REPEATS):
-        begin = time.process_time()
-        work()
-        taken.append(time.process_time() - begin)
-    return min(taken)
 
 
 def _read(path: Path) -> MachineCosts | None:

@@ -59,15 +59,15 @@ def session(
     """
     given = {name: _text(value) for name, value in (config or {}).items()}
     _refuse_remote(master, given)
+    active = _active_session()
+    if active is not None:
+        _warn_unused(active, master, given)
+        return require_session(active)
     missing = [finding for finding in check_packages() if not finding.ok]
     if missing:
         raise SparkError(
             "; ".join(f"{one.check}: {one.found}" for one in missing), hint=missing[0].remedy
         )
-    active = _active_session()
-    if active is not None:
-        _warn_unused(active, master, given)
-        return require_session(active)
     started = _start(app_name, master, given)
     ship_to_workers(started, code=ship)
     return started
@@ -94,6 +94,9 @@ def stop(session: SparkSession, *, timeout: float = 120) -> None:
 
 
 def _active_session() -> SparkSession | None:
+    if "pyspark" not in sys.modules:
+        # Whether it is installed at all is checked before one is started.
+        return None
     from pyspark import SparkContext  # noqa: PLC0415  pyspark is imported when it is used
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -201,8 +204,10 @@ def _refuse_remote(master: str | None, given: Mapping[str, str]) -> None:
 
 def _warn_unused(active: SparkSession, master: str | None, given: Mapping[str, str]) -> None:
     """Say which wishes came too late: a running session is not changed behind its owner's back."""
-    present = {**dict(active.sparkContext.getConf().getAll()), **dict(active.conf.getAll)}
     wanted = {**given, **({"spark.master": master} if master else {})}
+    if not wanted:
+        return
+    present = {**dict(active.sparkContext.getConf().getAll()), **dict(active.conf.getAll)}
     unused = sorted(name for name, value in wanted.items() if present.get(name) != value)
     if unused:
         warnings.warn(

@@ -24,7 +24,7 @@ from muntin.bench.report import Report, Section
 from muntin.engine import LocalEngine
 from muntin.optimizer import edge_f1
 from muntin.optimizer.costs import TECHNIQUES
-from muntin.optimizer.costs_machine import MachineCosts, TechniqueCosts
+from muntin.optimizer.costs_machine import RANGES, MachineCosts, TechniqueCosts
 from muntin.plan import build_plan
 from muntin.queries import queries
 
@@ -92,12 +92,33 @@ def test_planning_is_timed() -> None:
 @pytest.mark.long
 def test_estimates_stand_beside_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     costs = MachineCosts(5e-9, dict.fromkeys(TECHNIQUES, TechniqueCosts(1e-8, 1e-9, 1e-9)))
-    monkeypatch.setattr(estimates, "calibrate", lambda: costs)
+    monkeypatch.setattr(estimates, "trials", lambda: {("row", ()): list})
+    monkeypatch.setattr(estimates, "costs_of", lambda seconds: costs if len(seconds) == 1 else None)
     monkeypatch.setattr(estimates, "TECHNIQUES", ("panes", "slickdeque_noninv"))
     sections, (check,) = estimates.estimate_sections(2000, 1)
     check_whole(sections)
     assert len(sections[0].rows) == 2 * len(estimates.LOADS)
+    assert [row[0] for row in sections[1].rows] == ["panes", "slickdeque_noninv"]
     assert (check.limit, check.value > 0) == (22, True)
+
+
+def test_no_load_is_among_the_trials() -> None:
+    trials = {tuple(sorted(ranges)) for ranges in RANGES}
+    for case, plan in estimates._plans().items():
+        queries = estimates.LOADS[case[0]][1]
+        for tree, cost in zip(plan.trees, plan.costs, strict=True):
+            ranges = {round(cost.edges * queries[each].range) for each in tree}
+            assert tuple(sorted(ranges)) not in trials
+
+
+def test_batches_hold_all_slices_of_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates, "PARTIALS", 100)
+    (name, (rate, queries)), *_ = estimates.LOADS.items()
+    plan = estimates._plans()[name, "slickdeque_inv"]
+    works = estimates._prepared(plan, queries, 4000)
+    assert len(plan.trees) == 1
+    assert sum(len(rows) for work in works[::2] for (rows,) in [work.args[1]]) == 4000 * rate
+    assert sum(len(work.args[0]) for work in works[1::2]) == 4000 * plan.costs[0].edges
 
 
 def test_throughputs_half_and_twice_as_high_deviate() -> None:

@@ -28,12 +28,12 @@ class Scale:
     planned: tuple[Large, ...] = LARGE
     rows: int = 100_000
     every: int = 1
-    ticks: int = 200_000
+    ticks: int = 1_000_000
     repeats: int = 5
 
 
 FULL = Scale()
-QUICK = Scale((2, 3, 4, 6, 8), (0,), FIGURES, 32, LESS, 50_000, 5, 100_000, 3)
+QUICK = Scale((2, 3, 4, 6, 8), (0,), FIGURES, 32, LESS, 50_000, 5, 500_000, 3)
 
 
 def run(quick: bool = False) -> Report:

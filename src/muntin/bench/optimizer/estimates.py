@@ -6,8 +6,10 @@ trees run one after another in compiled loops: rows go into slices, slices throu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from statistics import fmean
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +17,16 @@ import pyarrow as pa
 from muntin.aggregates import Part, resolve
 from muntin.aggregates.columns import empty
 from muntin.aggregators import Aggregator, create
-from muntin.bench.optimizer.fit import deviation, processor_seconds
+from muntin.bench.optimizer.fit import deviation
 from muntin.bench.report import Check, Section
 from muntin.optimizer.costs import TECHNIQUES, Technique, WindowQuery
-from muntin.optimizer.costs_machine import MachineCosts, calibrate
+from muntin.optimizer.costs_machine import (
+    PARTIALS,
+    MachineCosts,
+    costs_of,
+    trials,
+    warm_seconds,
+)
 from muntin.optimizer.costs_omega import whole
 from muntin.optimizer.weave_share import weave_share
 from muntin.optimizer.weaving import Weaving
@@ -41,33 +49,65 @@ LOADS: dict[str, tuple[float, tuple[WindowQuery, ...]]] = {
 }
 
 
+# The name of a load and the technique that answers it.
+Case: TypeAlias = tuple[str, Technique]
+
+
 def estimate_sections(ticks: int, repeats: int) -> tuple[list[Section], list[Check]]:
-    """Every load by every technique, beside what the machine's costs say."""
-    costs = calibrate()
-    rows, every = [], []
-    for name, (rate, queries) in LOADS.items():
-        for technique in TECHNIQUES:
-            plan = weave_share(queries, rate, technique)
-            if not _at_every_edge(plan, queries):
-                continue
-            work = partial(_run, _prepared(plan, queries, ticks))
-            measured = processor_seconds({"plan": work}, repeats)["plan"]
-            estimated = costs.seconds(plan) * ticks
-            every.append((estimated, measured))
-            shown = (f"{ticks / each / 1e6:.3g}" for each in (estimated, measured))
-            rows.append(
-                (name, technique, str(len(plan.trees)), *shown, f"{measured / estimated - 1:+.0%}")
-            )
-    off = deviation(*zip(*every, strict=True))
+    """Every load by every technique, beside what the machine's costs say.
+
+    Trials of the calibration and plans take turns in the same rounds, so that whatever slows the
+    machine down slows both. No trial has the ranges of a load.
+    """
+    plans = _plans()
+    calibration = trials()
+    works: dict[Hashable, Callable[[], object]] = {
+        case: partial(_run, _prepared(plan, LOADS[case[0]][1], ticks))
+        for case, plan in plans.items()
+    }
+    works.update(calibration.items())
+    seconds = warm_seconds(works, repeats)
+    costs = costs_of({trial: seconds[trial] for trial in calibration})
+    pairs = {case: (costs.seconds(plan) * ticks, seconds[case]) for case, plan in plans.items()}
+    rows = [
+        (
+            *case,
+            str(len(plans[case].trees)),
+            *(f"{ticks / each / 1e6:.3g}" for each in (estimated, measured)),
+            f"{measured / estimated - 1:+.0%}",
+        )
+        for case, (estimated, measured) in pairs.items()
+    ]
     columns = ("queries", "technique", "trees", "estimated", "measured", "estimate is off by")
     sections = [
         Section(
             "estimated against measured throughput, million ticks a second", columns, tuple(rows)
         ),
+        _by_technique(pairs),
         _constants(costs),
     ]
     promise = "estimated against measured throughput, techniques, deviation"
+    off = deviation(*zip(*pairs.values(), strict=True))
     return sections, [Check(promise, 22, 100 * off, "%")]
+
+
+def _plans() -> dict[Case, Weaving]:
+    plans = {
+        (name, technique): weave_share(queries, rate, technique)
+        for name, (rate, queries) in LOADS.items()
+        for technique in TECHNIQUES
+    }
+    return {case: plan for case, plan in plans.items() if _at_every_edge(plan, LOADS[case[0]][1])}
+
+
+def _by_technique(pairs: Mapping[Case, tuple[float, float]]) -> Section:
+    rows = []
+    for technique in dict.fromkeys(technique for _, technique in pairs):
+        own = [pair for (_, each), pair in pairs.items() if each == technique]
+        bias = fmean(measured / estimated - 1 for estimated, measured in own)
+        rows.append((technique, f"{deviation(*zip(*own, strict=True)):.0%}", f"{bias:+.0%}"))
+    columns = ("technique", "estimate is off by", "with its sign")
+    return Section("by technique, on average over loads", columns, tuple(rows))
 
 
 def _constants(costs: MachineCosts) -> Section:
@@ -90,18 +130,24 @@ def _at_every_edge(plan: Weaving, queries: Sequence[WindowQuery]) -> bool:
 def _prepared(
     plan: Weaving, queries: Sequence[WindowQuery], ticks: int
 ) -> list[Callable[[], object]]:
-    """For each tree: its rows into slices, and its slices through the technique."""
+    """For each tree and batch: rows into slices, and these through the technique.
+
+    Batches are about as large as a trial, so that calls and caches weigh as much in both.
+    """
     random = np.random.default_rng(3)
     works: list[Callable[[], object]] = []
     for tree, cost in zip(plan.trees, plan.costs, strict=True):
-        slices = round(ticks * cost.edges)
-        rows = pa.array(random.random(round(ticks * plan.rate)))
+        batches = max(1, round(ticks * cost.edges / PARTIALS))
+        slices = round(ticks * cost.edges / batches)
+        rows = pa.array(random.random(round(ticks * plan.rate / batches)))
         cells = np.arange(len(rows)) * slices // len(rows)
         column = empty(Part("sum", (pa.float64(),)), slices)
-        works.append(partial(column.update, cells, (rows,)))
-        works.append(
-            partial(_window(plan.technique, tree, queries, cost.edges).run, random.random(slices))
-        )
+        window = _window(plan.technique, tree, queries, cost.edges)
+        batch: list[Callable[[], object]] = [
+            partial(column.update, cells, (rows,)),
+            partial(window.run, random.random(slices)),
+        ]
+        works += batches * batch
     return works
 
 

@@ -5,24 +5,22 @@ Chapter 6 of "Algorithms and Optimizations for Incremental Window-Based Aggregat
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Sequence
 from random import Random
 from statistics import fmean, pstdev
-from typing import Literal, TypeAlias
 
+from muntin.bench.optimizer.outcomes import (
+    Combination,
+    Measure,
+    Outcomes,
+    gaps,
+    outcomes,
+    table_8,
+    wins,
+)
+from muntin.bench.optimizer.readings import readings_section
 from muntin.bench.report import Check, Section
-from muntin.optimizer.placement import METHODS, place
-from muntin.optimizer.workload import Slides, Workload, generate
-
-Measure: TypeAlias = Literal["total", "maximum"]
-
-# Ours, beside the thirteen: local improvement after the two that win.
-IMPROVED = {"WG_TN, improved": "WG_TN", "WG_I, improved": "WG_I"}
-# Best within so much: sums in another order differ in the last digits.
-_EQUAL = 1 + 1e-9
+from muntin.optimizer.placement import METHODS
 
 # Table 9 of the thesis: best in so many cases, and so far behind in the others.
 _THESIS: dict[Measure, dict[str, str]] = {
@@ -47,42 +45,6 @@ _THESIS_SECONDS = {
 }
 
 
-@dataclass(frozen=True)
-class Combination:
-    """One row of parameters of Table 8."""
-
-    queries: int
-    nodes: int
-    rate: float
-    max_slide: int
-    skew: float
-    overlap: int
-    slides: Slides
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one method made of one combination: costs, and seconds to get there."""
-
-    total: float
-    maximum: float
-    seconds: float
-
-
-Outcomes = Sequence[dict[str, Outcome]]
-
-
-def table_8() -> list[Combination]:
-    """All 256 combinations."""
-    slides: tuple[Slides, ...] = ("normal", "prime")
-    return [
-        Combination(*each)
-        for each in product(
-            (250, 500), (4, 8, 16, 32), (10, 100), (25, 50), (0, 1), (10, 100), slides
-        )
-    ]
-
-
 def placement_sections(
     quick: int | None = None, seed: int = 0
 ) -> tuple[list[Section], list[Check]]:
@@ -96,6 +58,7 @@ def placement_sections(
     sections = [
         best_shares(f"Table 9, {of}", thirteen),
         best_shares("Table 9 with queries of equal edges merged first", merged),
+        readings_section(chosen, thirteen, merged, seed),
         best_shares("with our local improvement among the methods", ours),
         wins_by_nodes("best in maximum cost, by number of nodes", chosen, thirteen),
         plan_quality(f"Figure 40, {of}: 0% is the best plan, 100% the worst", ours),
@@ -111,59 +74,14 @@ def placement_sections(
     ]
 
 
-def outcomes(
-    combinations: Iterable[Combination],
-    seed: int = 0,
-    methods: Sequence[str] = (*METHODS, *IMPROVED),
-    *,
-    merge: bool = False,
-) -> list[dict[str, Outcome]]:
-    """Every method on a workload made for each combination; none sees what another worked out."""
-    found = []
-    for number, each in enumerate(combinations):
-        load = generate(
-            each.queries,
-            each.max_slide,
-            each.rate,
-            each.skew,
-            each.overlap,
-            each.slides,
-            seed=seed + number,
-        )
-        found.append({name: _outcome(name, load, each.nodes, seed, merge) for name in methods})
-    return found
-
-
-def _outcome(name: str, load: Workload, nodes: int, seed: int, merge: bool) -> Outcome:
-    begin = time.perf_counter()
-    placed = place(
-        load.queries,
-        nodes,
-        load.rate,
-        "panes",
-        IMPROVED.get(name, name),
-        seed=seed,
-        merge=merge,
-        improve=name in IMPROVED,
-    )
-    return Outcome(placed.total_cost, placed.max_cost, time.perf_counter() - begin)
-
-
-def wins(found: Outcomes, measure: Measure) -> dict[str, float]:
-    """In what share of combinations each method is best, alone or with others."""
-    return {name: fmean(gap == 0 for gap in gaps) for name, gaps in _gaps(found, measure).items()}
-
-
 def best_shares(title: str, found: Outcomes) -> Section:
     """Who is best how often, and how far from the best otherwise, beside the thesis's Table 9."""
     rows = []
-    gaps: dict[Measure, dict[str, list[float]]] = {
-        measure: _gaps(found, measure) for measure in _THESIS
-    }
+    every = {measure: gaps(found, measure) for measure in _THESIS}
     for name in found[0]:
         row = [name]
         for measure, thesis in _THESIS.items():
-            behind = [gap for gap in gaps[measure][name] if gap > 0]
+            behind = [gap for gap in every[measure][name] if gap > 0]
             row.append(f"{1 - len(behind) / len(found):.0%}")
             row.append(f"{fmean(behind):.1%}" if behind else "-")
             row.append(thesis.get(name, ""))
@@ -187,17 +105,6 @@ def wins_by_nodes(title: str, chosen: Sequence[Combination], found: Outcomes) ->
     ]
     rows = tuple((name, *(f"{share[name]:.0%}" for share in shares)) for name in found[0])
     return Section(title, ("method", *(f"{count} nodes" for count in counts)), rows)
-
-
-def _gaps(found: Outcomes, measure: Measure) -> dict[str, list[float]]:
-    """How far each method is behind the best, relatively, for each combination."""
-    gaps: dict[str, list[float]] = {name: [] for name in found[0]}
-    for each in found:
-        costs = {name: getattr(outcome, measure) for name, outcome in each.items()}
-        best = min(costs.values())
-        for name, cost in costs.items():
-            gaps[name].append(0.0 if cost <= best * _EQUAL else cost / best - 1)
-    return gaps
 
 
 def plan_quality(title: str, found: Outcomes) -> Section:

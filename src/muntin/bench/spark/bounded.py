@@ -12,7 +12,7 @@ from muntin.bench.progress import step
 from muntin.bench.report import Check, Section
 from muntin.bench.sharing.data import Market
 from muntin.bench.sharing.workloads import Workload, workload
-from muntin.bench.spark.windows import answer, check_same, register, scan_and_sum
+from muntin.bench.spark.windows import answer, bare_trip, check_same, register, scan_and_sum
 from muntin.engine import sampler
 from muntin.plan import SharedPlan, build_plan
 from muntin.queries import queries
@@ -22,6 +22,8 @@ from muntin.spark.files.files import files
 from muntin.spark.files.source import FilesSource
 
 SCAN = "Spark: scan and sum"
+# What any way through the JVM takes at least.
+TRIP = "Spark: all rows to Python workers, which count them"
 WAYS = ("through the JVM", "muntin.files")
 
 
@@ -73,7 +75,11 @@ def measure_workload(
 ) -> Measured:
     """Compare all answers, then time all sides in turn."""
     register(given.session, given.market)
-    sides: dict[str, Callable[[], Any]] = {SCAN: lambda: scan_and_sum(given.session, given.path)}
+    sides: dict[str, Callable[[], Any]] = {
+        SCAN: lambda: scan_and_sum(given.session, given.path),
+        TRIP: lambda: bare_trip(given.session, given.path),
+    }
+    assert sides[TRIP]() == given.market.trades.num_rows
     planning: dict[int, float] = {}
     steps: dict[str, Mapping[str, float]] = {}
     for size in sizes:
@@ -140,7 +146,7 @@ def _separately(given: Input, work: Workload, count: int) -> float:
 def table(found: Measured, sizes: tuple[int, ...]) -> Section:
     """Milliseconds by number of queries, and ratios to the plain scan."""
     scan = found.timings[SCAN]
-    rows = [(SCAN, *(_shown(scan, scan) for _ in sizes))]
+    rows = [(fixed, *(_shown(found.timings[fixed], scan) for _ in sizes)) for fixed in (SCAN, TRIP)]
     for way in WAYS:
         times = (found.timings[side(way, size)] for size in sizes)
         rows.append((f"Muntin {way}", *(_shown(each, scan) for each in times)))

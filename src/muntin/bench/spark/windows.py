@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,16 @@ def scan_and_sum(session: Any, path: str) -> dict[str, Any]:
     """Read all columns and sum each up."""
     found: dict[str, Any] = session.sql(SCAN, trades=session.read.parquet(path)).first().asDict()
     return found
+
+
+def bare_trip(session: Any, path: str) -> int:
+    """Send all rows to Python workers, which count them and do nothing else."""
+    sent = session.read.parquet(path).mapInArrow(_count, "n bigint").collect()
+    return sum(row.n for row in sent)
+
+
+def _count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"n": [sum(batch.num_rows for batch in batches)]})
 
 
 def answer(session: Any, path: str, query: SharedQuery) -> pa.Table:
