@@ -25,12 +25,15 @@ def weave_share(queries: Sequence[WindowQuery], rate: float, technique: Techniqu
     ((0, 1, 2),)
     """
     loom = Loom(queries, rate, technique)
+    one, one_cost = loom.one_tree()
+    if len(queries) == 1 or one_cost[0].total <= 2 * loom.rate:
+        # Rows alone cost that much in two trees.
+        return as_weaving("weave_share", loom, one, one_cost)
     trees, rates = loom.woven(loom.rate)
     costs = [
         loom.tree_cost(members, edges, loom.rate)
         for members, edges in zip(trees, rates, strict=True)
     ]
-    one, one_cost = loom.one_tree()
     if one_cost[0].total < sum(cost.total for cost in costs):
         trees, costs = one, one_cost
     if loom.unshared < sum(cost.total for cost in costs):
