@@ -89,6 +89,15 @@ def test_planning_is_timed() -> None:
     assert sum(each.queries for each in planning.FULL) == 1_010_000
 
 
+def test_higher_rates_leave_fewer_trees_as_in_the_thesis() -> None:
+    section = planning.trees_section((0,))
+    check_whole([section])
+    ours, thesis = ([float(row[place]) for row in section.rows] for place in (1, 2))
+    assert ours == sorted(ours, reverse=True)
+    assert ours[-1] == thesis[-1] == 1
+    assert all(each / 2 <= count <= each * 2 for count, each in zip(ours, thesis, strict=True))
+
+
 @pytest.mark.long
 def test_estimates_stand_beside_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     costs = MachineCosts(5e-9, dict.fromkeys(TECHNIQUES, TechniqueCosts(1e-8, 1e-9, 1e-9)))

@@ -11,7 +11,7 @@ from muntin.bench.optimizer.figures import FIGURES, Figure, figure_sections
 from muntin.bench.optimizer.placement import placement_sections
 from muntin.bench.optimizer.planning import FULL as LARGE
 from muntin.bench.optimizer.planning import QUICK as LESS
-from muntin.bench.optimizer.planning import Large, planning_section
+from muntin.bench.optimizer.planning import Large, planning_section, trees_section
 from muntin.bench.optimizer.runs import engine_loads
 from muntin.bench.progress import step
 from muntin.bench.report import Report
@@ -51,6 +51,7 @@ def run_at(scale: Scale) -> Report:
     placed, placement_checks = placement_sections(scale.combinations)
     step("planning large sets of queries")
     planned, planning_checks = planning_section(scale.planned)
+    trees = trees_section(scale.seeds)
     step("estimates of the techniques against measurements")
     estimates, estimate_checks = estimate_sections(scale.ticks, scale.repeats)
     step("three plans in the local engine")
@@ -59,7 +60,7 @@ def run_at(scale: Scale) -> Report:
     return Report(
         "optimizer",
         "seeded queries and streams; seconds are of one core's processor time",
-        sections=(*edges, *figures, *placed, planned, *estimates, *engine),
+        sections=(*edges, *figures, *placed, planned, trees, *estimates, *engine),
         checks=(
             *figure_checks,
             *placement_checks,
