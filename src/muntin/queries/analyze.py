@@ -31,6 +31,12 @@ _WINDOW_HINT = (
 
 def analyze(node: exp.Expr, name: str, report: Report) -> Query | None:
     """The query that a SELECT means, or None after all its problems are reported."""
+    found = analyze_window(node, name, report)
+    return None if found is None else found[0]
+
+
+def analyze_window(node: exp.Expr, name: str, report: Report) -> tuple[Query, WindowClause] | None:
+    """As `analyze`, with the clause that the query's window was read from."""
     select = check_select(balance(node), report)
     table = check_table(select, report) if select is not None else None
     if select is None or table is None:
@@ -50,7 +56,7 @@ class _Analysis:
         tables = [table, *(join.this for join in self.joined)]
         self.scope = Scope([table.alias_or_name for table in tables], report)
 
-    def query(self) -> Query | None:
+    def query(self) -> tuple[Query, WindowClause] | None:
         """All clauses in the order SQL evaluates them."""
         self._check_names()
         self.scope.qualify(self.select)
@@ -69,7 +75,7 @@ class _Analysis:
         if self.report.problems or window is None or clause is None:
             return None
         time = clause.args.get("time")
-        return Query(
+        query = Query(
             name=self.name,
             window=window,
             select=tuple(select),
@@ -83,6 +89,7 @@ class _Analysis:
             joins=joins,
             text=self.report.text,
         )
+        return query, clause
 
     def _check_names(self) -> None:
         for table in [self.table, *(join.this for join in self.joined)]:

@@ -18,14 +18,21 @@ from muntin.queries.source import Lines, check_text
 from muntin.queries.statement_reader import QueryNames, StatementReader
 from muntin.queries.statements import CreateQuery, DropQuery, FileStatement, ParsedFile, Statement
 from muntin.queries.syntax import explain_token_error
+from muntin.queries.templates import Templates
 
 
-def parse(text: str, first: int = 1, taken: Collection[str] = ()) -> list[Statement]:
+def parse(
+    text: str,
+    first: int = 1,
+    taken: Collection[str] = (),
+    templates: Templates | None = None,
+) -> list[Statement]:
     """The statements of a text, which semicolons separate.
 
     A SELECT on its own is named q1, q2, ... by its position among the statements, where ``first``
     is the number of the first one; or by the next number that leaves a name free, which are those
-    that neither the text gives nor ``taken`` has.
+    that neither the text gives nor ``taken`` has. ``templates`` are what is known of queries in
+    texts before.
 
     Raises:
         QueryError: With all problems of all statements.
@@ -35,7 +42,7 @@ def parse(text: str, first: int = 1, taken: Collection[str] = ()) -> list[Statem
     """
     tokens, problems = _tokens(check_text(text, "SQL text"))
     grammar = Grammar(dialect=Muntin())
-    statements = _read(text, tokens, problems, grammar, first, taken)
+    statements = _read(text, tokens, problems, grammar, first, taken, templates)
     if problems:
         raise QueryError(sorted(problems, key=_place))
     return [one for one in statements if isinstance(one, CreateQuery | DropQuery)]
@@ -71,14 +78,16 @@ def _read(
     grammar: Grammar,
     first: int,
     taken: Collection[str],
+    templates: Templates | None = None,
 ) -> list[FileStatement]:
     """The statements that can be read; adds what is wrong with the others to the problems."""
     statements: list[FileStatement] = []
     names = QueryNames({*_given_names(tokens), *(name.lower() for name in taken)})
     lines = Lines(text)
+    templates = Templates() if templates is None else templates
     with deep_stack():
         for number, chunk in enumerate(_split(tokens, whole=not problems), first):
-            reader = StatementReader(lines, grammar, chunk)
+            reader = StatementReader(lines, grammar, chunk, templates)
             statement = reader.read(names, number)
             problems += reader.report.problems
             if statement is not None:

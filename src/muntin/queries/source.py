@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from sqlglot import exp
@@ -19,11 +19,29 @@ SHOWN_TEXT = 40
 
 
 @dataclass(frozen=True)
+class Moved:
+    """Where words of another text begin, and where the same words begin in this one.
+
+    >>> Moved((7, 13), (107, 120))(13)
+    120
+    """
+
+    theirs: tuple[int, ...]
+    own: tuple[int, ...]
+
+    def __call__(self, offset: int) -> int:
+        """The offset in this text of what has an offset in the other."""
+        place = max(bisect_right(self.theirs, offset) - 1, 0)
+        return self.own[place] + offset - self.theirs[place]
+
+
+@dataclass(frozen=True)
 class SourceText:
     r"""The lines a statement was written on.
 
     Nodes carry offsets into the whole text; ``start`` is the offset of this part's first
-    character, and ``line`` the number of its first line.
+    character, and ``line`` the number of its first line. Where nodes are those of another
+    statement with the same words, ``moved`` finds their places in this one.
 
     >>> SourceText("SELECT\n  price").place(9)
     (2, 3)
@@ -32,6 +50,7 @@ class SourceText:
     text: str = ""
     start: int = 0
     line: int = 1
+    moved: Moved | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def slice(cls, text: str, start: int, end: int) -> SourceText:
@@ -100,7 +119,8 @@ def problem_at(
     offset = position(node)
     if offset is None:
         return Problem(message, hint=hint, query=query)
-    return text.problem(offset, message, hint, query)
+    own = offset if text.moved is None else text.moved(offset)
+    return text.problem(own, message, hint, query)
 
 
 def position(node: exp.Expr) -> int | None:

@@ -13,6 +13,7 @@ from muntin.queries.catalog import Catalog
 from muntin.queries.parser import given_names, parse
 from muntin.queries.query import Query
 from muntin.queries.statements import CreateQuery, Statement
+from muntin.queries.templates import Templates
 
 QueryLike: TypeAlias = str | Path | Query | QueryBuilder
 QueriesLike: TypeAlias = QueryLike | Iterable[QueryLike]
@@ -36,12 +37,12 @@ def queries(spec: QueriesLike) -> tuple[Query, ...]:
     """
     parts = _parts(spec)
     taken = _given(parts)
-    catalog = Catalog()
+    catalog, templates = Catalog(), Templates()
     count = 0
     problems: list[Problem] = []
     for part in parts:
         try:
-            statements = list(_statements(part, count + 1, taken))
+            statements = list(_statements(part, count + 1, taken, templates))
             count += len(statements)
             taken |= {one.query.name for one in statements if isinstance(one, CreateQuery)}
             catalog.apply(statements)
@@ -71,20 +72,22 @@ def _given(parts: list[Any]) -> set[str]:
     return names
 
 
-def _statements(part: object, first: int, taken: set[str]) -> Iterator[Statement]:
+def _statements(
+    part: object, first: int, taken: set[str], templates: Templates
+) -> Iterator[Statement]:
     if isinstance(part, Query):
         yield CreateQuery(part)
     elif isinstance(part, QueryBuilder):
         yield CreateQuery(part.build())
     elif isinstance(part, str | Path):
-        yield from _from_text(read_text(part), first, taken)
+        yield from _from_text(read_text(part), first, taken, templates)
     else:
         hint = "pass SQL text, a path to a .sql file, or queries made by muntin.query"
         raise QueryError([Problem(f"{type(part).__name__} is no query", hint=hint)])
 
 
-def _from_text(text: str, first: int, taken: set[str]) -> list[Statement]:
-    statements = parse(text, first, taken)
+def _from_text(text: str, first: int, taken: set[str], templates: Templates) -> list[Statement]:
+    statements = parse(text, first, taken, templates)
     if not statements:
         raise QueryError([Problem("the text holds no query", hint="write SELECT ... FROM ...")])
     return statements

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ from muntin.queries.report import Report
 from muntin.windows import Window, duration, duration_text
 from muntin.windows.spec import Align, Measure
 
+EXTENTS = ("range", "slide", "offset")
 _REMEMBERED = 4096
 SPARK_HINT = "write window(ts, '12 minutes', '5 minutes'): the time column, the range, the slide"
 
@@ -60,26 +62,41 @@ def _read_extent(node: exp.Expr) -> Extent | None:
 
 def to_window(clause: WindowClause, report: Report) -> Window | None:
     """The window of a clause, or None after its problems are reported."""
-    extents = {key: clause.args.get(key) for key in ("range", "slide", "offset")}
+    extents = {key: clause.args.get(key) for key in EXTENTS}
     sound = [_check_extent(key, extent, clause, report) for key, extent in extents.items()]
     if not all(sound):
         return None
-    measure = clause.args["measure"]
-    slide = extents["slide"]
-    by_rows = slide is not None and bool(slide.args.get("rows"))
-    offset = extents["offset"]
     try:
-        return _window(
-            _value(extents["range"]),
-            None if slide is None else _value(slide),
-            None if offset is None else _value(offset),
-            clause.args["align"],
-            measure,
-            "rows" if by_rows else measure,
-        )
+        return window_of(clause, {})
     except WindowError as error:
         report.add(clause, error.message, error.hint or "")
         return None
+
+
+def window_of(clause: WindowClause, written: Mapping[str, int | str]) -> Window:
+    """The window of a clause, with other extents than its own where some are written.
+
+    Raises:
+        WindowError: If there is no such window.
+    """
+    extents = {key: clause.args.get(key) for key in EXTENTS}
+    values = {
+        key: written.get(key, _value(extent))
+        for key, extent in extents.items()
+        if extent is not None
+    }
+    for value in values.values():
+        _ticks(value)
+    slide, measure = extents["slide"], clause.args["measure"]
+    by_rows = slide is not None and bool(slide.args.get("rows"))
+    return _window(
+        values["range"],
+        values.get("slide"),
+        values.get("offset"),
+        clause.args["align"],
+        measure,
+        "rows" if by_rows else measure,
+    )
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -123,8 +140,7 @@ def _check_extent(key: str, extent: exp.Expr | None, clause: WindowClause, repor
     return True
 
 
-def _value(extent: exp.Expr | None) -> int | str:
-    assert extent is not None
+def _value(extent: exp.Expr) -> int | str:
     value: int | str = extent.args["this"]
     return value
 

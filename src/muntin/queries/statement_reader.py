@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import count
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from muntin.queries.analyze import analyze
+from muntin.queries.analyze import analyze_window
 from muntin.queries.clauses import (
     CreateQueryNode,
     CreateSinkNode,
@@ -23,6 +23,7 @@ from muntin.queries.report import Report
 from muntin.queries.source import Lines, position, shown
 from muntin.queries.statements import CreateQuery, DropQuery, FileStatement
 from muntin.queries.syntax import explain
+from muntin.queries.templates import Templates
 
 NESTING_HINT = "flatten it, or split it into columns computed before"
 NAME_HINT = "write a name such as high_volume"
@@ -63,18 +64,29 @@ class QueryNames:
 class StatementReader:
     """Reads one statement, and reports what is wrong with it.
 
-    The grammar may be one that has read other statements: it starts anew with each.
+    The grammar may be one that has read other statements: it starts anew with each. So may the
+    templates: what they know of statements before need not be read again.
     """
 
-    def __init__(self, lines: Lines, grammar: Grammar, tokens: list[Token]) -> None:
+    def __init__(
+        self,
+        lines: Lines,
+        grammar: Grammar,
+        tokens: list[Token],
+        templates: Templates | None = None,
+    ) -> None:
         self.text = lines.text
         self.grammar = grammar
         self.tokens = tokens
+        self.templates = Templates() if templates is None else templates
         start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
         self.report = Report(lines.slice(start, end), None, start)
 
     def read(self, names: QueryNames, number: int) -> FileStatement | None:
         """The statement, or None after its problems are reported; ``number`` is its place."""
+        known = self._known(names, number)
+        if known is not None:
+            return known
         node = self.parse()
         if node is None:
             return None
@@ -140,17 +152,39 @@ class StatementReader:
                 "use another name: letter case makes no difference; or CREATE OR REPLACE QUERY",
             )
         names.used.add(name.lower())
-        query = analyze(node, name, self.report)
-        if query is None:
+        found = analyze_window(node, name, self.report)
+        if found is None:
             return None
+        query, clause = found
         table = node.find(exp.Table)
         from_start = None if table is None else position(table.this)
+        head = _head(self.tokens)
+        if head is not None:
+            self.templates.learn(self.tokens[head:], query, clause, from_start)
         start = self.report.start
         return CreateQuery(query, replace, sink, start, start if from_start is None else from_start)
 
+    def _known(self, names: QueryNames, number: int) -> CreateQuery | None:
+        """The query, if one that differs in constants only has been read before."""
+        head = _head(self.tokens)
+        body = self.tokens[head:]
+        template = None if head is None else self.templates.find(body)
+        if template is None:
+            return None
+        name = self.tokens[head - 2].text if head else names.numbered(number)
+        if not _is_name(name) or len(name) > MAX_NAME or name.lower() in names.used:
+            return None
+        query = template.query_of(name, body, self.report.text)
+        if query is None:
+            return None
+        names.used.add(name.lower())
+        replaces = self.tokens[1].token_type == TokenType.OR
+        start, from_start = self.report.start, body[template.stream].start
+        return CreateQuery(query, replaces, None, start, from_start)
+
     def _check_name(self, node: exp.Expr) -> bool:
         name = node.name
-        sound = name.isascii() and name.replace("_", "a").isalnum()
+        sound = _is_name(name)
         if not sound:
             message = f"{shown(name)!r} is no name for a query: ASCII letters, digits and _ only"
             self.report.add(node, message, NAME_HINT)
@@ -162,3 +196,18 @@ class StatementReader:
 
 def _is_long_number(token: Token) -> bool:
     return token.token_type == TokenType.NUMBER and len(token.text) > MAX_NUMBER
+
+
+def _is_name(name: str) -> bool:
+    return name.isascii() and name.replace("_", "a").isalnum()
+
+
+def _head(tokens: Sequence[Token]) -> int | None:
+    """How many words come before SELECT: none, or CREATE [OR REPLACE] QUERY name AS."""
+    words = [token.text.upper() for token in tokens[:7]]
+    for start in (["CREATE", "QUERY"], ["CREATE", "OR", "REPLACE", "QUERY"]):
+        size = len(start) + 2
+        named = tokens[len(start) : size]
+        if words[: len(start)] == start and words[size - 1 : size + 1] == ["AS", "SELECT"]:
+            return None if named[0].token_type == TokenType.STRING else size
+    return 0 if words[:1] == ["SELECT"] else None
