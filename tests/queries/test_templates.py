@@ -35,8 +35,8 @@ FAMILIES = [
     "SELECT count(*) AS n{s}FROM s [RANGE {d} SLIDE {d}] WHERE price > {n} AND symbol = {t}",
     "SELECT sum(vol) FROM s [RANGE {d}{s}SLIDE {d} OFFSET {d}] WHERE vol BETWEEN {n} AND {n}",
     (
-        "SELECT symbol, max(price) AS p FROM s WHERE NOT (symbol IN ({t}, {t}) OR price * {n} < -{n})"
-        "{s}GROUP BY window(ts, {d}, {d}), symbol HAVING count(*) > 3"
+        "SELECT symbol, max(price) AS p FROM s WHERE NOT (symbol IN ({t}, {t})"
+        " OR price * {n} < -{n}){s}GROUP BY window(ts, {d}, {d}), symbol HAVING count(*) > 3"
     ),
     "SELECT count(*) FROM TUMBLE(TABLE s, DESCRIPTOR(ts), {d}) WHERE {n} <= vol",
     "SELECT avg(price + 2) FROM s [ROWS 100 SLIDE {w}] WHERE price % {n} <> {n} - vol / {n}",
@@ -46,8 +46,8 @@ FAMILIES = [
     "SELECT count(*) FROM s [RANGE {d} SLIDE {d}] WHERE upper(symbol) = upper({t}) AND vol > {n}",
     "SELECT count(*) FROM s [RANGE {w} minutes SLIDE {d}] WHERE vol IS NOT NULL AND vol > {n}",
     (
-        "SELECT count(*) FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '{w}' MINUTE, INTERVAL '60' MINUTE)"
-        " WHERE ts < ts + INTERVAL '{w} minutes' OR vol = {n}"
+        "SELECT count(*) FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '{w}' MINUTE,"
+        " INTERVAL '60' MINUTE) WHERE ts < ts + INTERVAL '{w} minutes' OR vol = {n}"
     ),
     "SELECT count(*) AS n, symbol FROM s [RANGE {d} SLIDE {d}] WHERE vol = {n} GROUP BY 2",
     "SELECT vol + {n}, count(*) FROM s [RANGE {d} SLIDE {d}] GROUP BY vol + {n}",
