@@ -92,7 +92,7 @@ class Slow:
         return Spent(self._seconds * self._queries, 1.0)
 
 
-def test_what_takes_over_a_minute_is_measured_in_part(tmp_path: Path) -> None:
+def test_what_takes_long_is_measured_in_part(tmp_path: Path) -> None:
     with started((OURS, POLARS), install=False, folder=tmp_path, say=print) as (lines, _):
         for seconds, asked, factors, shown in (
             (10, [1, 3], [1, 1], [10, 30]),

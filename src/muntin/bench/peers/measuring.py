@@ -22,7 +22,7 @@ from muntin.bench.peers.sides import PARTIAL, Line, Side
 from muntin.bench.progress import step
 
 # What would take longer is measured in part, and multiplied.
-MINUTE = 60.0
+PATIENCE = 20.0  # seconds
 # What has taken longer in all is timed no more.
 _LONG = 10.0
 _ROW_GROUPS = 8
@@ -72,7 +72,7 @@ class Measuring:
         lines: Sequence[Line],
         folder: Path,
         repeats: int,
-        patience: float = MINUTE,
+        patience: float = PATIENCE,
     ) -> None:
         self._question, self._lines = question, lines
         self._folder, self._repeats, self._patience = folder, repeats, patience
@@ -127,7 +127,7 @@ class Measuring:
         return replace(cell, timing=timing, cpu=cpu, factor=size.work / work * rows)
 
     def _part(self, side: Side, size: Size) -> Part | None:
-        """What a side can be asked within a minute; None if only smaller sizes can tell."""
+        """What a side can be asked within the patience; None if only smaller sizes can tell."""
         count = len(size.queries)
         rows = min(side.rows or size.data.rows, size.data.rows)
         queries = min(side.queries or count, count)

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from muntin.bench.peers.environments import PINS, find
-from muntin.bench.peers.measuring import MINUTE, Measuring
+from muntin.bench.peers.measuring import PATIENCE, Measuring
 from muntin.bench.peers.questions import FULL, QUICK, Scale, questions
 from muntin.bench.peers.sides import QUICK_PEERS, SIDES, Side, started
 from muntin.bench.peers.stream import FULL_STREAM, QUICK_STREAM, StreamScale, stream_section
@@ -51,7 +51,7 @@ def compare(
     *,
     install: bool,
     repeats: int = _REPEATS,
-    patience: float = MINUTE,
+    patience: float = PATIENCE,
 ) -> Report:
     """Put all questions to all sides, and then the one about streams to Muntin and Spark."""
     found: list[Found] = []
