@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ from muntin import sinks
 from muntin.errors import MuntinError, QueryError
 from muntin.queries import queries
 from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.handle import Run
 from muntin.spark.streaming.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts, wait_for_batches
@@ -98,7 +104,8 @@ def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:
         assert (started.progress().batches, started.progress().watermark) == (0, None)
         step()
         # A column that no query has read so far, and one that there is not.
-        started.add(EXCHANGES)
+        with never_ends(started):
+            started.add(EXCHANGES)
         with pytest.raises(QueryError, match="nope"):
             started.add("CREATE QUERY bad AS SELECT sum(nope) FROM t [RANGE '1 min' SLIDE '1 min']")
         step()
@@ -125,6 +132,28 @@ def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:
     assert set(answers) == {"vwap", "exchanges", "turnover", "joined"}
     for name, table in answers.items():
         assert_same_rows(started.sink.table(name), table)
+
+
+@contextmanager
+def never_ends(started: Run) -> Iterator[None]:
+    """Looks at a run again and again while a block runs: it is active all the while."""
+    seen: Counter[bool] = Counter()
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            seen[started.is_active] += 1
+            assert not started.await_termination(0.001)
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        try:
+            yield
+        finally:
+            is_over.set()
+        looking.result()
+    assert seen[True]
+    assert not seen[False]
 
 
 def test_restart_goes_on_with_its_queries(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
@@ -50,6 +51,7 @@ class Run:
         self._source, self._checkpoint = source, checkpoint
         self._planner, self._runner = planner, runner
         self._is_released = False
+        self._changing = Lock()
         sink.declare(result_schemas(planner.current))
         if aside is not None:
             aside.declare({LATE_ROWS: source.schema, BAD_ROWS: source.schema})
@@ -124,7 +126,10 @@ class Run:
     def is_active(self) -> bool:
         """Whether batches are run: not stopped, not failed, not at the end of its input."""
         query = self._driver.query
-        return not self._is_released and query is not None and bool(query.isActive)
+        if self._is_released or query is None:
+            return False
+        # A query that gives way to one with more columns is not the end.
+        return bool(query.isActive) or self._driver.is_restarting or query is not self._driver.query
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run ends, or so many seconds; whether it has ended.
@@ -187,13 +192,15 @@ class Run:
         return as_run_error(error, self._checkpoint.root)
 
     def _apply(self, statements: Sequence[Statement]) -> None:
-        self._check_active()
-        if self._planner.apply(statements, self._driver.columns):
-            return
-        # A query reads a column that is not shipped: go on with that column, between two batches.
-        with self._driver.pause():
-            self._planner.apply(statements, None)
-            self._driver.start(self._columns())
+        # Two threads that each need another column must not both start Spark's query.
+        with self._changing:
+            self._check_active()
+            if self._planner.apply(statements, self._driver.columns):
+                return
+            # A query reads a column that is not shipped: go on with it, between two batches.
+            with self._driver.pause():
+                self._planner.apply(statements, None)
+                self._driver.start(self._columns())
 
     def _columns(self) -> list[str]:
         """The columns to ship: those of the plan, and of a batch that is to be run again.

@@ -22,6 +22,8 @@ _TYPES = {
     "bool": "BOOLEAN",
     "string": "STRING",
 }
+# A watermark says that no row of its own time comes any more, and rows have equal times.
+_WATERMARK = "ts - INTERVAL '0.001' SECOND"
 _CONFIG = {
     "parallelism.default": "2",
     "pipeline.object-reuse": "true",
@@ -66,7 +68,7 @@ class Adapter:
         }
         columns = ", ".join(f"{name} {kind}" for name, kind in types.items())
         source = _file(_csv(Path(job["data"]), list(types)))
-        self._declare("events", f"{columns}, WATERMARK FOR ts AS ts", source)
+        self._declare("events", f"{columns}, WATERMARK FOR ts AS {_WATERMARK}", source)
         self._declare("read", columns, "'connector' = 'blackhole'")
         keys = "".join(f", {name} {types[name]}" for name in queries[0]["groups"])
         values = "".join(
