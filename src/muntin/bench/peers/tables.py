@@ -11,7 +11,6 @@ from muntin.bench.peers.sides import (
     BY_HAND,
     FLINK,
     FLINK_BATCH,
-    FLINK_SCAN,
     OURS,
     OURS_ON_SPARK,
     PARTIAL,
@@ -23,7 +22,6 @@ from muntin.bench.report import Check, Plot, Section
 
 _AHEAD = 10.0
 _MANY = 256
-_LEAST = 1e-3
 _OUR_SIDES = (OURS, OURS_ON_SPARK)
 _STREAMERS = (SPARK, SPARK_UNION, FLINK, FLINK_BATCH)
 
@@ -40,14 +38,6 @@ class Found:
         """What a side took, as the tables show it."""
         cell = self._by.get((side.name, size.label))
         return None if cell is None else cell.timing
-
-    def net(self, side: Side, size: Size) -> Timing | None:
-        """What a side took, without what Flink needs to read its input from CSV."""
-        timing, scan = self.timing(side, size), self.timing(FLINK_SCAN, size)
-        if timing is None or scan is None or side not in (FLINK, FLINK_BATCH):
-            return timing
-        rest = (max(each - scan.median, _LEAST) for each in timing.seconds)
-        return Timing(timing.side, tuple(rest))
 
     def cell(self, side: Side, size: Size) -> str:
         """Seconds, their range, and the ratio to Muntin's local engine."""
@@ -146,7 +136,7 @@ def _ahead(found: Found, size: Size) -> Iterator[Check]:
         ratios = {
             side.name: timing.over(base)
             for side in sides
-            if base is not None and (timing := found.net(side, size)) is not None
+            if base is not None and (timing := found.timing(side, size)) is not None
         }
         if ratios:
             nearest = min(ratios, key=lambda name: ratios[name].value)
@@ -159,7 +149,7 @@ def _not_behind(found: Found, ours: Side, sizes: Sequence[Size]) -> Iterator[Che
     for size in sizes:
         base = found.timing(ours, size)
         for side in _STREAMERS:
-            timing = found.net(side, size)
+            timing = found.timing(side, size)
             if base is not None and timing is not None:
                 ratios[side.name, size.label] = timing.over(base)
     if ratios:
