@@ -10,6 +10,8 @@ from muntin.bench.report import Plot
 from muntin.errors import MuntinError
 
 _STYLES = ("-", "--", ":", "-.")
+# The names of more lines would hide some of them.
+_MOST_INSIDE = 8
 INSTALL = "pip install 'muntin[bench]', or make setup"
 
 
@@ -34,7 +36,10 @@ def draw(plot: Plot, path: Path) -> Path:
     axes.set_xlabel(plot.across)
     axes.set_ylabel(plot.up)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    if len(plot.lines) > _MOST_INSIDE:
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    else:
+        axes.legend(fontsize="small")
     figure.savefig(path)
     return path
 
