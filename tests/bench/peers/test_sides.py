@@ -100,7 +100,8 @@ def test_what_takes_long_is_measured_in_part(tmp_path: Path) -> None:
             (40, [1], [1, 3], [40, 120]),
         ):
             slow = Slow(lines[1].engine, seconds)
-            cells = Measuring(questions(TINY)[1], [lines[0], Line(POLARS, slow)], tmp_path, 1).run()
+            sides = [lines[0], Line(POLARS, slow)]
+            cells = Measuring(questions(TINY)[1], sides, tmp_path, 1, patience=60).run()
             theirs = [cell for cell in cells if cell.side == POLARS]
             assert slow.asked == asked
             assert [cell.factor for cell in theirs] == factors
