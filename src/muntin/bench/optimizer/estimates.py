@@ -66,6 +66,8 @@ def estimate_sections(ticks: int, repeats: int) -> tuple[list[Section], list[Che
         for case, plan in plans.items()
     }
     works.update(calibration.items())
+    # In a process that has not run them before all take longer, some more than others.
+    warm_seconds(works, 1)
     seconds = warm_seconds(works, repeats)
     costs = costs_of({trial: seconds[trial] for trial in calibration})
     pairs = {case: (costs.seconds(plan) * ticks, seconds[case]) for case, plan in plans.items()}
