@@ -137,7 +137,7 @@ class _LocalSource:
         # The engine brings numba, which takes longer to import than everything else together.
         from muntin.engine import LocalEngine, in_time_order  # noqa: PLC0415
 
-        engine = LocalEngine(plan, tables=tables)
+        engine = LocalEngine(plan, tables=tables, threads=pa.cpu_count())
         batches = chain([self._first], self._batches)
         if plan.ordered:
             whole = pa.concat_tables([self.schema.empty_table(), *batches])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from muntin.engine.answering import Answered
 from muntin.engine.batches import as_table
+from muntin.engine.blocks import outputs
 from muntin.engine.joining import check_streams
 from muntin.engine.progress import Progress, Statistics
 from muntin.engine.rate import RecentRate
@@ -28,10 +29,6 @@ from muntin.queries import Query
 Ints = npt.NDArray[np.int64]
 Results = dict[str, pa.Table]
 
-# What is derived from so many rows stays in the cache, and off fresh pages of memory; of fewer
-# rows, calls would take a good part of the time.
-_BLOCK = 1 << 18
-
 
 class LocalEngine:
     """Takes batches of rows, keeps their partials, and answers windows when they are due.
@@ -46,7 +43,8 @@ class LocalEngine:
 
     With an ``optimizer`` (:class:`muntin.optimizer.Optimizer`) a stream's queries are shared as
     it says, and shared anew where it finds that worth while: when queries join and leave, and
-    after a batch. That changes no answer.
+    after a batch. That changes no answer. Neither does the number of ``threads``, which take the
+    blocks of a large batch side by side.
     """
 
     def __init__(
@@ -56,12 +54,14 @@ class LocalEngine:
         *,
         tables: Mapping[str, pa.Table] | None = None,
         optimizer: Reviewer | None = None,
+        threads: int = 1,
     ) -> None:
         if lateness is not None and (not isinstance(lateness, int) or lateness < 0):
             raise DataError(
                 f"a lateness of {lateness!r}", hint="give ticks, 0 or more: whole microseconds"
             )
         self.lateness = lateness
+        self.threads = threads
         self.tables = dict(tables or {})
         self.statistics = Statistics()
         self.recent = RecentRate()
@@ -94,12 +94,14 @@ class LocalEngine:
     def feed(self, batch: pa.Table | pa.RecordBatch) -> Results:
         """Take in a batch; the new results of queries that have windows due."""
         self._check_open()
-        outputs: Iterable[StageOutput] = self._blocks(as_table(batch, self.plan))
+        made: Iterable[StageOutput] = outputs(
+            self._stage_a, as_table(batch, self.plan), self._position, self.watermark, self.threads
+        )
         if self.lateness is not None:
             # A batch that fails half way leaves no trace in a stream that goes on.
-            outputs = list(outputs)
+            made = list(made)
         latest, before, rows = None, self.seen, self.statistics.rows
-        for output in outputs:
+        for output in made:
             if output.ticks.size:
                 highest = int(output.ticks.max())
                 latest = highest if latest is None else max(latest, highest)
@@ -126,14 +128,6 @@ class LocalEngine:
             return
         if self._optimizer.is_due(self.plan) or settled(self.plan, self.watermark):
             self._adopt(self._queries())
-
-    def _blocks(self, batch: pa.Table) -> Iterator[StageOutput]:
-        """Partials of a batch, block by block; no row is late within its own batch."""
-        watermark, position = self.watermark, self._position
-        for low in range(0, max(batch.num_rows, 1), _BLOCK):
-            output = self._stage_a(batch.slice(low, _BLOCK), position, watermark)
-            position += output.ticks.size
-            yield output
 
     def _check_open(self) -> None:
         if self._closed:

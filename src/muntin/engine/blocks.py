@@ -1,0 +1,53 @@
+"""Stage A over a large batch: block by block, several at once where there are threads for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+
+from muntin.engine.stage_a import StageA, StageOutput
+
+# What is derived from so many rows stays in the cache, and off fresh pages of memory; of fewer
+# rows, calls would take a good part of the time.
+BLOCK = 1 << 18
+# Blocks that are under way or wait to be taken, for each thread: enough that none is idle.
+_AHEAD = 2
+
+
+def outputs(
+    stage: StageA, batch: pa.Table, position: int, watermark: int | None, threads: int = 1
+) -> Iterator[StageOutput]:
+    """Partials of a batch's blocks, in their order; no row is late within its own batch.
+
+    Which thread computes a block changes nothing: blocks are the same for any number of threads,
+    and kernels do their work without the interpreter's lock. Only where windows count rows does a
+    block have to wait for the one before, whose rows without a time have no position.
+    """
+    pieces = [batch.slice(low, BLOCK) for low in range(0, max(batch.num_rows, 1), BLOCK)]
+    if threads > 1 and len(pieces) > 1 and not stage.plan.ordered:
+        yield from _side_by_side(lambda piece: stage(piece, 0, watermark), pieces, threads)
+        return
+    for piece in pieces:
+        output = stage(piece, position, watermark)
+        position += output.ticks.size
+        yield output
+
+
+def _side_by_side(
+    work: Callable[[pa.Table], StageOutput], pieces: list[pa.Table], threads: int
+) -> Iterator[StageOutput]:
+    """What the work makes of every piece, in order, with few pieces under way at a time."""
+    under_way: deque[Future[StageOutput]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="muntin-block")
+    try:
+        for piece in pieces:
+            if len(under_way) == _AHEAD * threads:
+                yield under_way.popleft().result()
+            under_way.append(pool.submit(work, piece))
+        while under_way:
+            yield under_way.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
