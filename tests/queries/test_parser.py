@@ -1,5 +1,6 @@
 """Statements, limits, and text that is no SQL."""
 
+import importlib
 import pickle
 import random
 import sys
@@ -7,11 +8,12 @@ import threading
 import time
 
 import pytest
+import sqlglot.parser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.errors import Problem, QueryError
-from muntin.queries import CreateQuery, DropQuery, parse, parse_expression, queries
+from muntin.queries import CreateQuery, DropQuery, dialect, parse, parse_expression, queries
 from muntin.queries.depth import MAX_NESTING
 
 S = "FROM s [RANGE 10 SLIDE 5]"
@@ -253,3 +255,9 @@ def test_cut_off_and_scrambled_text(text: str) -> None:
 )
 def test_hostile_text(text: str) -> None:
     reads_or_refuses(text)
+
+
+def test_a_compiled_sqlglot_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlglot.parser, "__file__", "parser.cpython-311-x86_64-linux-gnu.so")
+    with pytest.raises(ImportError, match="pip uninstall sqlglotc"):
+        importlib.reload(dialect)

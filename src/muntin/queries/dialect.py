@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import ClassVar
 
-from sqlglot import exp
+from sqlglot import exp, parser
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.tokenizer_core import Token, TokenType
@@ -15,6 +15,11 @@ from muntin.queries.grammar import EMIT_EMPTY, Grammar
 
 # WINDOW is a function here and no clause; optimizer hints are read as comments.
 _DROPPED_KEYWORDS = {"WINDOW", "/*+"}
+if not str(parser.__file__).endswith(".py"):
+    raise ImportError(
+        "sqlglotc is installed, and its compiled classes cannot be extended by Muntin's SQL: "
+        "remove it with pip uninstall sqlglotc, then pip install --force-reinstall sqlglot"
+    )
 _CLAUSE_WORDS = {"DESCRIPTOR", "EMIT", "EMPTY", "OFFSET", "SLIDE", "WATTR", "WINDOW"}
 
 
