@@ -17,6 +17,7 @@ from muntin.aggregates import Aggregate, register
 from muntin.errors import AggregateError, DataError, WindowError
 from muntin.spark.bounded import job
 from muntin.spark.bounded.chunks import Limits
+from muntin.spark.bounded.source import FrameSource
 from muntin.spark.frames import spark_schema
 from muntin.testing import assert_same_rows, rows_of, trades
 from oracle.random_queries import queries
@@ -116,6 +117,29 @@ def test_more_queries_are_not_more_jobs(spark: Any) -> None:
     one = "CREATE QUERY q{0} AS SELECT sum(vol) FROM t [RANGE '{1} s' SLIDE '60 s'] WHERE vol > {0}"
     many = ";".join(one.format(number, 60 + number) for number in range(64))
     assert jobs(many, "many") == jobs(one.format(0, 60), "one")
+
+
+def test_long_texts_are_answered_whole_and_sampled_in_part(spark: Any) -> None:
+    texts = [f"{number:03d}" * 4000 for number in range(50)]
+    table = pa.table(
+        {
+            "ts": pa.array(range(50), pa.timestamp("us", "UTC")),
+            "a.b": texts,
+            "raw": [text.encode() for text in texts],
+        }
+    )
+    frame = spark.createDataFrame(table, spark_schema(table.schema))
+    sample = FrameSource(frame).sample()
+    assert sample is not None
+    assert sample.schema.types == table.schema.types
+    for name in ("a.b", "raw"):
+        assert set(pc.binary_length(sample[name]).to_pylist()) == {256}
+    # Their partials travel in many pieces.
+    sql = "SELECT `a.b`, max(`a.b`) AS m, count(raw) AS n FROM t [RANGE 7 SLIDE 7] GROUP BY `a.b`"
+    sql = sql.replace("7", "'7 microseconds'")
+    assert_same_results(
+        muntin.aggregate(frame, sql, time="ts"), muntin.aggregate(table, sql, time="ts")
+    )
 
 
 def test_bad_rows_and_failed_values_are_counted(spark: Any) -> None:

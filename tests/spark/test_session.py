@@ -52,13 +52,15 @@ def test_what_an_active_session_lacks_is_said(spark: Any) -> None:
     other.conf.set(settings.PROVIDER, "org.example.HeapStore")
     other.conf.set(settings.TIME_ZONE, "Europe/Athens")
     other.conf.set(settings.ARROW, "false")
+    other.conf.set(settings.BATCH_BYTES, "64m")
     with pytest.warns(SparkWarning) as caught:
         assert muntin_spark.require_session(other) is other
     said = [str(warning.message) for warning in caught]
-    assert len(said) == 3
+    assert len(said) == 4
     assert "HeapStore" in said[0]
     assert f"set {settings.TIME_ZONE} to UTC" in said[1]
     assert f"set {settings.ARROW} to true" in said[2]
+    assert f"set {settings.BATCH_BYTES} to {settings.NO_LIMIT}" in said[3]
 
 
 def test_workers_of_another_interpreter_are_refused(

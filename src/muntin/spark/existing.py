@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from muntin.spark.findings import Finding, Findings
 from muntin.spark.packages import check_packages
 from muntin.spark.problems import SparkError, SparkWarning
-from muntin.spark.settings import ARROW, PROVIDER, ROCKSDB, TIME_ZONE, local_cores
+from muntin.spark.settings import (
+    ARROW,
+    BATCH_BYTES,
+    NO_LIMIT,
+    PROVIDER,
+    ROCKSDB,
+    TIME_ZONE,
+    local_cores,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +55,7 @@ def check_session(session: SparkSession) -> Findings:
         _check_state_store,
         _check_time_zone,
         _check_arrow,
+        _check_batches,
         _check_interpreter,
     )
     found = Findings([_check_running(session)])
@@ -103,6 +112,16 @@ def _check_arrow(session: SparkSession) -> Finding:
         return Finding("Arrow", "ok", "on")
     found = "Spark converts frames row by row"
     return Finding("Arrow", "warning", found, f"set {ARROW} to true")
+
+
+def _check_batches(session: SparkSession) -> Finding:
+    # Spark before 4.1 has no such limit, and none of its cost.
+    given = session.conf.get(BATCH_BYTES, None)
+    if given is None or given.removesuffix("b") == NO_LIMIT:
+        return Finding("Arrow batches", "ok", "no limit to their bytes")
+    found = "Spark adds up the bytes of a batch after every row: rows take twice as long to workers"
+    remedy = f"set {BATCH_BYTES} to {NO_LIMIT}, unless rows have over 100 kB each"
+    return Finding("Arrow batches", "warning", found, remedy)
 
 
 def _check_interpreter(session: SparkSession) -> Finding:

@@ -15,6 +15,8 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 TIME_ZONE = "spark.sql.session.timeZone"
 ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 ANSI = "spark.sql.ansi.enabled"
+BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 # Spark looks through the message of a stream that is stopped with a regular expression that
 # nests as deep as the message is long.
@@ -22,11 +24,18 @@ _STACK = "-Xss8m"
 _LOOPBACK = ("spark://127.0.0.1:", "spark://localhost:")
 _LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
 
+# Rows on their way to Python workers. Where the bytes of a batch have a limit, Spark adds them up
+# after every row, which takes as long as all the rest; with this one it does not. Few rows keep
+# batches small instead, and take no longer than many.
+NO_LIMIT = str(2**31 - 1)
+TO_WORKERS = {BATCH_ROWS: "2048", BATCH_BYTES: NO_LIMIT}
+
 _ALWAYS = {
     PROVIDER: ROCKSDB,
     TIME_ZONE: "UTC",
     ARROW: "true",
     ANSI: "true",
+    **TO_WORKERS,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -15,9 +15,10 @@ from muntin.errors import MuntinError
 from muntin.plan.nodes import SharedPlan
 from muntin.results import Answer, Outcome
 from muntin.spark.bounded.chunks import LIMITS, RESULTS_DDL, Chunk, Part, parts_of
+from muntin.spark.bounded.messages import ERROR
 from muntin.spark.bounded.results import KeptAnswer, KeptResults, SmallAnswer, release_forgotten
 from muntin.spark.bounded.shipped import Shipped, ship
-from muntin.spark.bounded.tasks import ERROR, finish
+from muntin.spark.bounded.tasks import finish
 from muntin.spark.frames import result_schema
 
 if TYPE_CHECKING:

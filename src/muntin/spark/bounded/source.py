@@ -13,7 +13,8 @@ from muntin.plan.nodes import SharedPlan
 from muntin.plan.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
 from muntin.spark.bounded.job import run_job
-from muntin.spark.bounded.tasks import MESSAGES_DDL, fold_rows
+from muntin.spark.bounded.messages import MESSAGES_DDL
+from muntin.spark.bounded.tasks import fold_rows
 from muntin.spark.frames import arrow_schema, check_bounded, quoted
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # A sample of a frame with more columns costs more than what it is good for.
 _SAMPLED_COLUMNS = 64
+_SAMPLED_TEXT = 256
 # The first rows of other plans than these may take as long as all of them.
 _CHEAP = ("Project", "SubqueryAlias", "LocalRelation", "Range", "LogicalRDD", "InMemoryRelation")
 
@@ -61,8 +63,8 @@ class FrameSource:
     def sample(self) -> pa.Table | None:
         """The first rows, where Spark need not compute others for them."""
         if self._sample is None and self._is_cheap():
-            some = self._frame.limit(SAMPLE_ROWS).toArrow()
-            self._sample = some.cast(self.schema)
+            some = self._frame.limit(SAMPLE_ROWS).selectExpr(*map(_shortened, self.schema))
+            self._sample = some.toArrow().cast(self.schema)
         return self._sample
 
     def _is_cheap(self) -> bool:
@@ -113,6 +115,14 @@ def check_plan(plan: SharedPlan) -> None:
                     "workers see them in none",
                     hint=f"use first, last, min_by or max_by, {remedy}",
                 )
+
+
+def _shortened(field: pa.Field) -> str:
+    """A column of a sample, which weighs choices only: the driver has no room for long texts."""
+    name = quoted(field.name)
+    if not (pa.types.is_string(field.type) or pa.types.is_binary(field.type)):
+        return name
+    return f"substring({name}, 1, {_SAMPLED_TEXT}) AS {name}"
 
 
 def _node_names(plan: Any) -> list[str]:

@@ -16,13 +16,9 @@ from muntin.engine.wire import split
 from muntin.errors import MuntinError
 from muntin.spark.bounded.chunks import Chunk, chunks, to_rows
 from muntin.spark.bounded.clock import Clock
+from muntin.spark.bounded.messages import COUNTS, ERROR, PARTIALS, Message, messages
 from muntin.spark.bounded.packing import pack, unpack
 from muntin.spark.bounded.shipped import Shipped, Unpacked
-
-# Between the stages: partials for a bucket, counts, or an error that a task met.
-PARTIALS, COUNTS, ERROR = range(3)
-MESSAGES = pa.schema({"bucket": pa.int32(), "kind": pa.int8(), "data": pa.binary()})
-MESSAGES_DDL = "bucket int, kind tinyint, data binary"
 
 # Rows that are aggregated at once: enough that what is done once a batch does not count.
 ENOUGH_ROWS = 200_000
@@ -54,8 +50,8 @@ def fold(shipped: Shipped, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatc
                 yield from clock.over(folded.flush(), "pack partials")
         yield from clock.over(folded.flush(), "pack partials")
     except MuntinError as error:
-        yield _message(0, ERROR, pickle.dumps(error))
-    yield _message(0, COUNTS, folded.counts(clock))
+        yield Message(0, ERROR, pickle.dumps(error)).to_rows()
+    yield Message(0, COUNTS, folded.counts(clock)).to_rows()
 
 
 def finish(shipped: Shipped, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -89,12 +85,11 @@ def _by_bucket(
     batches: Iterable[pa.RecordBatch], notes: list[tuple[int, bytes]]
 ) -> Iterator[list[bytes]]:
     held: dict[int, list[bytes]] = {}
-    for batch in batches:
-        for bucket, kind, data in zip(*(column.to_pylist() for column in batch), strict=True):
-            if kind == PARTIALS:
-                held.setdefault(bucket, []).append(data)
-            else:
-                notes.append((kind, data))
+    for message in messages(batches):
+        if message.kind == PARTIALS:
+            held.setdefault(message.bucket, []).append(message.data)
+        else:
+            notes.append((message.kind, message.data))
     while held:
         yield held.popitem()[1]
 
@@ -151,7 +146,7 @@ class _Folded:
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The partials as messages, one for each bucket that has some."""
         for bucket, some in split(self._plan, self._merged(), self._buckets).items():
-            yield _message(bucket, PARTIALS, pack(some))
+            yield Message(bucket, PARTIALS, pack(some)).to_rows()
         self._held = [[] for _ in self._plan.partials]
 
     def counts(self, clock: Clock) -> bytes:
@@ -173,14 +168,3 @@ class _Folded:
             for held in self._held
             for batch in held
         )
-
-
-def _message(bucket: int, kind: int, data: bytes) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([bucket], pa.int32()),
-            pa.array([kind], pa.int8()),
-            pa.array([data], pa.binary()),
-        ],
-        schema=MESSAGES,
-    )

@@ -13,9 +13,10 @@ from muntin.plan.nodes import SharedPlan
 from muntin.plan.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
 from muntin.spark.bounded.job import run_job
+from muntin.spark.bounded.messages import MESSAGES_DDL
 from muntin.spark.bounded.shipped import Shipped
 from muntin.spark.bounded.source import FrameSource, check_plan
-from muntin.spark.bounded.tasks import MESSAGES_DDL, fold
+from muntin.spark.bounded.tasks import fold
 from muntin.spark.files.columns import UnlikeSparkError
 from muntin.spark.files.files import Files
 from muntin.spark.files.listing import LISTING, Listing, load

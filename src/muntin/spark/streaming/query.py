@@ -9,7 +9,7 @@ from threading import Condition
 from typing import TYPE_CHECKING, Any
 
 from muntin.sinks import Writer
-from muntin.spark.settings import PROVIDER, ROCKSDB
+from muntin.spark.settings import PROVIDER, ROCKSDB, TO_WORKERS
 from muntin.spark.streaming import stage_a, stage_b
 from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.records import REPORT_SCHEMA
@@ -69,15 +69,17 @@ class StreamDriver:
         """Start the query with the columns that are read."""
         self.columns = frozenset(columns)
         self._is_halting = False
+        session = self._source.session
+        chosen = session.conf.getAll
         settings = {
             "spark.sql.shuffle.partitions": str(self._checkpoint.buckets.partitions),
             PROVIDER: ROCKSDB,
             # Small batches then write what changed, not a copy of the whole store.
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-            "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
             **LOCAL_FILES,
+            **{name: chosen.get(name, value) for name, value in TO_WORKERS.items()},
         }
-        with _settings(self._source.session, settings):
+        with _settings(session, settings):
             writer = self._stages(columns).writeStream.foreachBatch(self._run)
             writer = writer.outputMode("append").queryName(f"muntin-{self._checkpoint.run[:8]}")
             writer = writer.option("checkpointLocation", str(self._checkpoint.spark_folder))
