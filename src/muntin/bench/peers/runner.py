@@ -17,7 +17,7 @@ from muntin.bench.report import Report
 _REPEATS = 3
 _ABOUT = (
     "from a Parquet file to all answers; engines started and warm, plans made in the time that "
-    "is measured; Muntin's local engine on one core, all others on two"
+    "is measured; on two cores unless said otherwise"
 )
 
 

@@ -1,4 +1,4 @@
-"""Who is compared: Muntin in two ways, and the peers, each with what it is asked."""
+"""Who is compared: Muntin in several ways, and the peers, each with what it is asked."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ class Side:
     @property
     def process(self) -> str:
         """What tells its process: modes that start a JVM share one, others fail on their own."""
-        return f"{self.adapter}-{self.mode}" if self.peer in _LIGHT else self.adapter
+        if self.peer in _LIGHT:
+            return f"{self.adapter}-{self.mode}"
+        return self.adapter if self.cores > 1 else f"{self.adapter}-one-core"
 
 
-OURS = Side("Muntin, local, one core", "muntin_local", cores=1, shares=True)
-PLANNING = Side("Muntin, local: planning alone", "muntin_local", "plan", cores=1, shares=True)
+OURS = Side("Muntin, local", "muntin_local", shares=True)
+ON_ONE_CORE = Side("Muntin, local, on one core", "muntin_local", cores=1, shares=True)
+PLANNING = Side("Muntin, local: planning alone", "muntin_local", "plan", shares=True)
 OURS_ON_SPARK = Side("Muntin on Spark", "muntin_spark", shares=True)
 SPARK = Side("Spark window()", "spark", peer="spark")
 SPARK_UNION = Side("Spark window(), union of all", "spark", "union", "spark")
@@ -59,6 +62,7 @@ PARTIAL = (PLANNING, FLINK_SCAN)
 BY_HAND = (DUCKDB_SLICES, POLARS_SLICES)
 SIDES = (
     OURS,
+    ON_ONE_CORE,
     PLANNING,
     OURS_ON_SPARK,
     SPARK,

@@ -11,6 +11,7 @@ from muntin.bench.peers.sides import (
     BY_HAND,
     FLINK,
     FLINK_BATCH,
+    ON_ONE_CORE,
     OURS,
     OURS_ON_SPARK,
     PARTIAL,
@@ -22,7 +23,7 @@ from muntin.bench.report import Check, Plot, Section
 
 _AHEAD = 10.0
 _MANY = 256
-_OUR_SIDES = (OURS, OURS_ON_SPARK)
+_OUR_SIDES = (OURS, ON_ONE_CORE, OURS_ON_SPARK)
 _STREAMERS = (SPARK, SPARK_UNION, FLINK, FLINK_BATCH)
 
 

@@ -37,7 +37,7 @@ class Adapter:
         """Answer all queries."""
         if self._planning:
             return self._muntin.aggregate(self._few, self._text, time="ts")
-        table = pq.read_table(self._path, columns=self._columns, use_threads=False)
+        table = pq.read_table(self._path, columns=self._columns)
         return self._muntin.aggregate(table, self._text, time="ts")
 
     def tables(self, found: Any) -> Iterator[tuple[str, pa.Table]]:
