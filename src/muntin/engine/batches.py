@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pyarrow as pa
 
 from muntin.errors import DataError, did_you_mean
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.timeline import Timeline
+
+
+def gathered(tables: Iterable[pa.Table], enough: int) -> Iterator[pa.Table]:
+    """Few large tables of many small ones: each has enough rows, but the last.
+
+    >>> [len(each) for each in gathered([pa.table({"a": [1, 2]})] * 5, 3)]
+    [4, 4, 2]
+    """
+    held: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        held.append(table)
+        rows += table.num_rows
+        if rows >= enough:
+            yield pa.concat_tables(held)
+            held, rows = [], 0
+    if rows:
+        yield pa.concat_tables(held)
 
 
 def as_table(batch: object, plan: SharedPlan) -> pa.Table:

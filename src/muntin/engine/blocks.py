@@ -17,6 +17,11 @@ BLOCK = 1 << 18
 _AHEAD = 2
 
 
+def enough(threads: int) -> int:
+    """How many rows at once keep all threads busy."""
+    return BLOCK * _AHEAD * threads if threads > 1 else BLOCK
+
+
 def outputs(
     stage: StageA, batch: pa.Table, position: int, watermark: int | None, threads: int = 1
 ) -> Iterator[StageOutput]:

@@ -239,16 +239,7 @@ class LocalEngine:
 
     def progress(self) -> Progress:
         """What the run has seen and done, and what it holds."""
-        stores = self._state.stores
-        tables = [store.table() for store in stores]
-        return Progress(
-            **vars(self.statistics),
-            watermark=self.watermark,
-            slices=sum(store.slices for store in stores),
-            cells=sum(table.starts.size for table in tables),
-            groups=sum(len(table.keys[0]) if table.keys else 0 for table in tables),
-            state_bytes=sum(store.nbytes for store in stores),
-        )
+        return Progress.of(self.statistics, self._state)
 
     def _row_times(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
         """The times of the first and the last row between positions."""

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from muntin.engine.stage_a import StageOutput
+from muntin.engine.state import State
 
 
 @dataclass
@@ -62,3 +63,16 @@ class Progress:
     cells: int
     groups: int
     state_bytes: int
+
+    @classmethod
+    def of(cls, statistics: Statistics, state: State) -> Progress:
+        """What was counted so far, and what the state holds."""
+        tables = [store.table() for store in state.stores]
+        return cls(
+            **vars(statistics),
+            watermark=state.watermark,
+            slices=sum(store.slices for store in state.stores),
+            cells=sum(table.starts.size for table in tables),
+            groups=sum(len(table.keys[0]) if table.keys else 0 for table in tables),
+            state_bytes=sum(store.nbytes for store in state.stores),
+        )

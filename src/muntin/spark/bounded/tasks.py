@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from muntin.engine.batches import gathered
 from muntin.engine.partials import PartialBatch, merge, nothing
 from muntin.engine.stage_a import StageOutput
 from muntin.engine.state import State
@@ -43,7 +44,7 @@ def fold(shipped: Shipped, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatc
     with clock("unpack the plan"):
         folded = _Folded(shipped.open(), shipped.buckets)
     try:
-        for table in clock.over(_gather(tables), "read rows"):
+        for table in clock.over(gathered(tables, ENOUGH_ROWS), "read rows"):
             with clock("rows to partials"):
                 is_full = folded.take(table)
             if is_full:
@@ -100,20 +101,6 @@ def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Few large tables of many small ones."""
-    held: list[pa.Table] = []
-    rows = 0
-    for table in tables:
-        held.append(table)
-        rows += table.num_rows
-        if rows >= ENOUGH_ROWS:
-            yield pa.concat_tables(held)
-            held, rows = [], 0
-    if rows:
-        yield pa.concat_tables(held)
 
 
 class _Folded:

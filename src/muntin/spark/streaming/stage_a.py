@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from muntin.engine.batches import gathered
 from muntin.engine.partials import PartialBatch, merge
 from muntin.engine.wire import split, to_bytes
 from muntin.plan import SharedPlan
@@ -72,9 +73,8 @@ class MapStage:
         """Take in a task's rows; at the end, one row for each bucket."""
         task = _Task(current_job(), is_keeping=self.aside is not None)
         rows = (pa.Table.from_batches([batch]) for batch in batches)
-        taken = [
-            task.take(chunk) for chunk in _chunks(rows if self.read is None else self.read(batches))
-        ]
+        given = rows if self.read is None else self.read(batches)
+        taken = [task.take(chunk) for chunk in gathered(given, _CHUNK)]
         if self.aside is not None and task.kept:
             attempt = f"a{task_context().taskAttemptId()}"
             united = {name: pa.concat_tables(parts) for name, parts in task.kept.items()}
@@ -136,19 +136,6 @@ def _typed(rows: pa.Table, source: pa.Schema) -> pa.Table:
     """Rows in the types of the plan: Spark may say a time zone or a string differently."""
     wanted = pa.schema([source.field(name) for name in rows.column_names])
     return rows if rows.schema.types == wanted.types else rows.cast(wanted)
-
-
-def _chunks(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    waiting: list[pa.Table] = []
-    rows = 0
-    for table in tables:
-        waiting.append(table)
-        rows += table.num_rows
-        if rows >= _CHUNK:
-            yield pa.concat_tables(waiting)
-            waiting, rows = [], 0
-    if rows:
-        yield pa.concat_tables(waiting)
 
 
 def _united(plan: SharedPlan, taken: list[list[PartialBatch]]) -> list[PartialBatch]:

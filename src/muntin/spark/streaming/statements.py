@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from muntin.errors import MuntinError
+from muntin.errors import MuntinError, Problem, QueryError
 from muntin.queries import CreateQuery, QueriesLike, Query, QueryBuilder, Statement, parse
 from muntin.queries import queries as read_queries
 
@@ -20,6 +20,10 @@ def statements_of(spec: QueriesLike, taken: Collection[str]) -> list[Statement]:
 
     >>> statements_of("DROP QUERY spikes", ())
     [DropQuery(name='spikes')]
+    >>> statements_of("-- nothing", ())
+    Traceback (most recent call last):
+    muntin.errors.QueryError: there are no queries
+    Hint: give at least one statement
     """
     parts = [spec] if isinstance(spec, str | Path | Query | QueryBuilder) else list(_many(spec))
     found: list[Statement] = []
@@ -31,6 +35,8 @@ def statements_of(spec: QueriesLike, taken: Collection[str]) -> list[Statement]:
             found += parse(Path(part).read_text(encoding="utf-8"), 1, names)
         else:
             found += [CreateQuery(query) for query in read_queries(part)]  # type: ignore[arg-type]
+    if not found:
+        raise QueryError([Problem("there are no queries", "give at least one statement")])
     return found
 
 
