@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import threading
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 from engine.rich_queries import rich_queries, rich_stream
+from muntin.aggregates import Aggregate, register, unregister
 from muntin.engine import LocalEngine, blocks, in_time_order
 from muntin.plan import build_plan
 from muntin.queries import queries
@@ -105,3 +106,34 @@ def test_one_block_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = LocalEngine(_Stage.plan, threads=8)
     engine.feed(ROWS)
     assert engine.close()["a"]["s"].to_pylist() == [at + at + 1 for at in range(0, 40, 2)]
+
+
+def test_aggregates_of_users_stay_with_their_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Biggest(Aggregate):
+        name = "biggest_of_blocks"
+        identity, commutative = 0, True
+        threads: ClassVar[set[str]] = set()
+
+        def result_type(self, types: Any) -> pa.DataType:
+            return pa.int64()
+
+        def lift(self, value: Any) -> Any:
+            self.threads.add(threading.current_thread().name)
+            return value
+
+        def combine(self, a: Any, b: Any) -> Any:
+            return max(a, b)
+
+        def lower(self, partial: Any) -> Any:
+            return partial
+
+    monkeypatch.setattr(blocks, "BLOCK", 5)
+    register(Biggest())
+    try:
+        plan = build_plan(queries(SQL.replace("sum(", "biggest_of_blocks(")), ROWS.schema, "ts")
+        engine = LocalEngine(plan, threads=4)
+        engine.feed(ROWS)
+        assert engine.close()["a"]["s"].to_pylist() == list(range(1, 40, 2))
+    finally:
+        unregister("biggest_of_blocks")
+    assert Biggest.threads == {threading.current_thread().name}

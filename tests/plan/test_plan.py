@@ -88,3 +88,25 @@ def test_the_plan_shows_the_edges_of_its_own_slicing() -> None:
     asked = queries("SELECT count(*) FROM t [RANGE '18 min' SLIDE '15 min']")
     assert "8 edges/h" in repr(build_plan(asked, SCHEMA, "ts"))
     assert "20 edges/h" in repr(build_plan(asked, SCHEMA, "ts", slicing="panes"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "looks"),
+    [
+        (["SELECT sum(v) FROM s [RANGE 5 SLIDE 5]"], 0),
+        (["SELECT sum(v) FROM s [RANGE 5 SLIDE 5] WHERE v > 3 GROUP BY k"], 0),
+        ([f"SELECT sum(v) FROM s [RANGE {n} SLIDE 5] WHERE v > {n}" for n in range(3, 9)], 0),
+        ([f"SELECT sum(v) FROM s [RANGE 5 SLIDE 5] {rest}" for rest in ("", "GROUP BY k")], 2),
+        ([f"SELECT sum(v) FROM s [RANGE 5 SLIDE 5] WHERE {each} > 3" for each in ("v", "w")], 1),
+    ],
+)
+def test_rows_are_looked_at_only_where_there_is_a_choice(texts: list[str], looks: int) -> None:
+    rows = pa.table({"t": [1, 2], "k": [1, 2], "v": [3, 4], "w": [5, 6]})
+    seen: list[object] = []
+
+    def sample(relation: object) -> pa.Table:
+        seen.append(relation)
+        return rows
+
+    build_plan(queries(";".join(texts)), rows.schema, "t", sample=sample)
+    assert len(seen) == looks

@@ -8,7 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
+from muntin.aggregates.parts import USER
 from muntin.engine.stage_a import StageA, StageOutput
+from muntin.plan.nodes import SharedPlan
 
 # What is derived from so many rows stays in the cache, and off fresh pages of memory; of fewer
 # rows, calls would take a good part of the time.
@@ -28,17 +30,23 @@ def outputs(
     """Partials of a batch's blocks, in their order; no row is late within its own batch.
 
     Which thread computes a block changes nothing: blocks are the same for any number of threads,
-    and kernels do their work without the interpreter's lock. Only where windows count rows does a
-    block have to wait for the one before, whose rows without a time have no position.
+    and kernels do their work without the interpreter's lock. They are computed one by one where
+    windows count rows: rows without a time have no position, and those before must be known. So
+    they are with aggregates of users, whose code keeps the lock, and may keep more.
     """
     pieces = [batch.slice(low, BLOCK) for low in range(0, max(batch.num_rows, 1), BLOCK)]
-    if threads > 1 and len(pieces) > 1 and not stage.plan.ordered:
+    if threads > 1 and len(pieces) > 1 and _is_free(stage.plan):
         yield from _side_by_side(lambda piece: stage(piece, 0, watermark), pieces, threads)
         return
     for piece in pieces:
         output = stage(piece, position, watermark)
         position += output.ticks.size
         yield output
+
+
+def _is_free(plan: SharedPlan) -> bool:
+    kinds = [each.part.kind for node in plan.partials for each in node.accumulators]
+    return not plan.ordered and not any(kind.startswith(USER) for kind in kinds)
 
 
 def _side_by_side(

@@ -53,12 +53,12 @@ def place(
         rate: λ, rows per time unit, paid by every tree.
         technique: What computes the final answers, for Ω.
         method: One of `METHODS`. WG_TN makes the total cost low, WG_I the maximum.
-        seed: For the methods that draw at random (RAND, I); the rest ignores it.
+        seed: For the methods that draw at random (RAND); the rest ignores it.
         edges: Edges per time unit of a set of edge classes; if not given, they are counted where
             that is cheap, and estimated within 1% otherwise.
         merge: Weave queries with the same edges before anything else. It always lowers the total
             cost, and the maximum cost only where nodes are few for so many queries. The "to
-            nodes" methods do so in any case.
+            nodes" methods do so in any case, "inserted" up to a node's share of the cost.
         improve: At the end, move queries and trees away from the most loaded node, weaving them
             anew, and swap trees, while the highest load falls.
 

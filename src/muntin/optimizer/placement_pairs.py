@@ -21,6 +21,22 @@ def merge_identical(trees: Sequence[Tree], weaver: Weaver) -> list[Tree]:
     return list(merged.values())
 
 
+def merge_within(trees: Sequence[Tree], weaver: Weaver, limit: float) -> list[Tree]:
+    """Trees with the same edges woven together while that costs no more than a limit.
+
+    The most expensive ones come first; what exceeds the limit by itself stays as it is.
+    """
+    done: list[Tree] = []
+    merged: dict[int, Tree] = {}
+    for tree in sorted(trees, key=lambda each: -each.cost):
+        held = merged.get(tree.kind)
+        if held is not None and weaver.woven(held, tree) > limit:
+            done.append(held)
+            held = None
+        merged[tree.kind] = tree if held is None else weaver.weave(held, tree)
+    return [*done, *merged.values()]
+
+
 def weave_pairs(trees: Sequence[Tree], weaver: Weaver, most: int | None = None) -> list[Tree]:
     """Weave pairs, the best first, until none saves and there are at most `most` trees.
 

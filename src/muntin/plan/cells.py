@@ -8,7 +8,7 @@ from muntin.expressions import Bound
 from muntin.plan.bind import BoundQuery
 from muntin.plan.cell_costs import MOST_CELLS, cost_of_cells
 from muntin.plan.cell_groups import Asked, Group, Kept, pair_twins, roll_up, size
-from muntin.plan.sampling import Counts
+from muntin.plan.sampling import Counts, Guess
 from muntin.plan.selection import Cells
 from muntin.plan.strategies import (
     Tree,
@@ -65,8 +65,11 @@ def _share(
     for each in asked:
         by_grouping.setdefault(each.query.grouping, []).append(each)
     groups: list[Group] = []
+    # Rows tell what is worth sharing; they need not be read where there is nothing to choose.
+    is_choice = len({(each.query.grouping, each.places) for each in asked}) > 1
     for alike in by_grouping.values():
-        counts = count(alike[0].query)(analysis.dimensions)
+        counter = count(alike[0].query) if is_choice else Guess
+        counts = counter(analysis.dimensions)
         groups.extend(_groups(alike, analysis, counts, kept))
     roll_up(groups, analysis)
     # What comes from others' entries comes after them.

@@ -32,7 +32,7 @@ class Scale:
     sizes: tuple[int, ...] = (1, 16, 64, 256)
     workloads: tuple[str, ...] = NAMES
     separately: int = 16
-    repeats: int = 3
+    repeats: int = 5
     row_group: int = 250_000
     stream: StreamScale = STREAM_FULL
 
