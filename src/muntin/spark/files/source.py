@@ -29,6 +29,7 @@ from muntin.spark.session import session as current_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 logger = logging.getLogger("muntin.spark")
 
@@ -51,18 +52,27 @@ class FilesSource:
         self._session = current_session()
         self._options = {name.lower(): value for name, value in files.options}
         self._listing = Listing.of(self._session, files)
-        self._frame = self._load()
-        self.schema = arrow_schema(self._frame.schema)
+        self._footer = footer = self._read_footer()
+        if footer is None or self._listing.folders:
+            self.schema = arrow_schema(self._frame.schema)
+        else:
+            self.schema = arrow_schema(footer)
 
-    def _load(self) -> DataFrame:
-        """The files through Spark's reader, told the columns where a footer tells them."""
+    def _read_footer(self) -> StructType | None:
+        """The columns of the files, where the first one tells them without Spark."""
         files = self._files
-        schema = files.schema
-        if files.format == "parquet" and schema is None and "mergeschema" not in self._options:
-            try:
-                schema = read_schema(self._session, self._listing.paths()[0])
-            except (UnlikeSparkError, IndexError):
-                schema = None
+        if files.format != "parquet" or files.schema is not None or "mergeschema" in self._options:
+            return None
+        try:
+            return read_schema(self._session, self._listing.paths()[0])
+        except (UnlikeSparkError, IndexError):
+            return None
+
+    @cached_property
+    def _frame(self) -> DataFrame:
+        """The files through Spark's reader, told the columns where they are known."""
+        files = self._files
+        schema = self._footer if files.schema is None else files.schema
         reader = self._session.read.format(files.format).options(**dict(files.options))
         return load(reader if schema is None else reader.schema(schema), files)
 
