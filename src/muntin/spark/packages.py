@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from importlib import metadata
 
 from muntin.spark.findings import Finding
@@ -39,10 +38,9 @@ def check_package(name: str, oldest: str, too_new: str | None, why: str) -> Find
     return Finding(name, "ok", version)
 
 
-@cache
-def check_packages() -> tuple[Finding, ...]:
-    """One finding for every package that Spark needs; they stay as they are in one process."""
-    return tuple(check_package(*requirement) for requirement in REQUIREMENTS)
+def check_packages() -> list[Finding]:
+    """One finding for every package that Spark needs."""
+    return [check_package(*requirement) for requirement in REQUIREMENTS]
 
 
 def _numbers(version: str) -> tuple[int, ...]:
