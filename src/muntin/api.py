@@ -135,17 +135,16 @@ class _LocalSource:
 
     def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome:
         # The engine brings numba, which takes longer to import than everything else together.
-        from muntin.engine import LocalEngine, enough, gathered, in_time_order  # noqa: PLC0415
+        from muntin.engine import ENOUGH, LocalEngine, gathered, in_time_order  # noqa: PLC0415
 
-        threads = pa.cpu_count()
-        engine = LocalEngine(plan, tables=tables, threads=threads)
+        engine = LocalEngine(plan, tables=tables, threads=pa.cpu_count())
         batches = chain([self._first], self._batches)
         if plan.ordered:
             whole = pa.concat_tables([self.schema.empty_table(), *batches])
             engine.feed(in_time_order(whole, plan.timeline.column))
         else:
             columns = plan.columns()
-            for batch in gathered((each.select(columns) for each in batches), enough(threads)):
+            for batch in gathered((each.select(columns) for each in batches), ENOUGH):
                 engine.feed(batch)
         answers = {
             name: TableAnswer(table, self._restore) for name, table in engine.close().items()

@@ -15,13 +15,11 @@ from muntin.plan.nodes import SharedPlan
 # What is derived from so many rows stays in the cache, and off fresh pages of memory; of fewer
 # rows, calls would take a good part of the time.
 BLOCK = 1 << 18
+# So many rows at once keep some threads busy; the same for any number of them, so that what is
+# not exact is rounded the same.
+ENOUGH = 8 * BLOCK
 # Blocks that are under way or wait to be taken, for each thread: enough that none is idle.
 _AHEAD = 2
-
-
-def enough(threads: int) -> int:
-    """How many rows at once keep all threads busy."""
-    return BLOCK * _AHEAD * threads if threads > 1 else BLOCK
 
 
 def outputs(
