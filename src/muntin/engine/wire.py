@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from muntin.plan.nodes import Partials, SharedPlan
 from muntin.plan.selection import Signatures
 
 Ints = npt.NDArray[np.int64]
+Codec = Literal["lz4", "zstd"]
 _SCHEMA = pa.schema({"name": pa.string(), "data": pa.large_binary()})
 
 
@@ -69,13 +71,16 @@ def _take(batch: PartialBatch, rows: Ints) -> PartialBatch:
     )
 
 
-def to_bytes(partials: Sequence[PartialBatch]) -> bytes:
-    """Partials of all sets of a plan as bytes; sets without entries take no room."""
+def to_bytes(partials: Sequence[PartialBatch], codec: Codec | None = None) -> bytes:
+    """Partials of all sets of a plan as bytes; sets without entries take no room.
+
+    With ``codec`` they are compressed.
+    """
     items = [
         (f"{place}{name}", blob)
         for place, batch in enumerate(partials)
         if batch.starts.size
-        for name, blob in batch_items(batch)
+        for name, blob in batch_items(batch, codec)
     ]
     names = pa.array([name for name, _ in items], pa.string())
     blobs = pa.array([blob for _, blob in items], pa.large_binary())
@@ -95,16 +100,16 @@ def from_bytes(plan: SharedPlan, data: bytes) -> list[PartialBatch]:
     ]
 
 
-def batch_items(batch: PartialBatch) -> Iterator[tuple[str, bytes]]:
+def batch_items(batch: PartialBatch, codec: Codec | None = None) -> Iterator[tuple[str, bytes]]:
     """A batch as named bytes: its entries, its signatures, and each of its columns."""
     keys = [pa.array(batch.starts), *batch.keys]
     if batch.codes is not None:
         keys.append(pa.array(batch.codes))
-    yield "", to_ipc(pa.RecordBatch.from_arrays(keys, [str(k) for k in range(len(keys))]))
+    yield "", to_ipc(pa.RecordBatch.from_arrays(keys, [str(k) for k in range(len(keys))]), codec)
     if batch.signatures is not None:
         yield "/signatures", batch.signatures.tobytes()
     for number, column in enumerate(batch.columns):
-        yield f"/{number}", to_ipc(column.to_arrow())
+        yield f"/{number}", to_ipc(column.to_arrow(), codec)
 
 
 def read_batch(node: Partials, blobs: Mapping[str, bytes], prefix: str) -> PartialBatch:
@@ -124,10 +129,12 @@ def read_batch(node: Partials, blobs: Mapping[str, bytes], prefix: str) -> Parti
     return PartialBatch(starts, tuple(slices.columns[1 : count + 1]), codes, columns, signatures)
 
 
-def to_ipc(batch: pa.RecordBatch) -> bytes:
+def to_ipc(batch: pa.RecordBatch, codec: Codec | None = None) -> bytes:
     """A record batch as bytes."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    # Threads are left to those who call: Spark's workers have a core each.
+    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)
     result: bytes = sink.getvalue().to_pybytes()
     return result

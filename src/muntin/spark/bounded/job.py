@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from muntin.errors import MuntinError
+from muntin.optimizer.homes import with_homes
 from muntin.plan.nodes import SharedPlan
 from muntin.results import Answer, Outcome
 from muntin.spark.bounded.chunks import LIMITS, RESULTS_DDL, Chunk, Part, parts_of
@@ -39,7 +40,7 @@ def run_job(
     """
     release_forgotten()
     count = buckets or _buckets(session, plan)
-    shipped = ship(session, plan, tables, count, LIMITS)
+    shipped = ship(session, with_homes(plan, count), tables, count, LIMITS)
     messages = stage_a(shipped)
     # By its place, not by hash: every bucket has a task of its own, and AQE merges none.
     spread = messages.repartitionById(count, "bucket")

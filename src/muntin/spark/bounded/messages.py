@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 # Partials for a bucket, counts, or an error that a task met.
@@ -36,18 +37,17 @@ class Message:
     def to_rows(self) -> pa.RecordBatch:
         """The message as rows, a piece each; Spark may deliver them in any order."""
         size = len(self.data)
-        pieces = [self.data[low : low + _PIECE] for low in range(0, max(size, 1), _PIECE)]
-        number = uuid.uuid4().int & (2**63 - 1)
-        columns = (
-            [self.bucket] * len(pieces),
-            [self.kind] * len(pieces),
-            [number] * len(pieces),
-            range(len(pieces)),
-            pieces,
-        )
+        count = max(-(-size // _PIECE), 1)
+        # The pieces lie in the message as it is: slices of bytes would be copies of it.
+        ends = np.minimum(np.arange(count + 1) * _PIECE, size).astype(np.int32)
+        pieces = [None, pa.py_buffer(ends), pa.py_buffer(self.data)]
+        alike = (self.bucket, self.kind, uuid.uuid4().int & (2**63 - 1))
         arrays = [
-            pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)
+            pa.repeat(pa.scalar(value, field.type), count)
+            for value, field in zip(alike, _SCHEMA, strict=False)
         ]
+        arrays.append(pa.array(np.arange(count, dtype=np.int32)))
+        arrays.append(pa.Array.from_buffers(pa.binary(), count, pieces))
         return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
 
 
