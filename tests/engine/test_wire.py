@@ -15,6 +15,7 @@ from muntin.engine.stage_a import StageA
 from muntin.engine.state import State
 from muntin.engine.wire import from_bytes, split, to_bytes
 from muntin.errors import DataError
+from muntin.optimizer.homes import with_homes
 from muntin.plan import STRATEGIES, build_plan
 from muntin.queries import queries as parse
 from muntin.testing import assert_same_rows
@@ -31,12 +32,14 @@ def test_buckets_answer_what_one_engine_answers(seed: int) -> None:
     strategy = rng.choice(["cells", "cells", *STRATEGIES])
     plan = build_plan(parse(sql), table.schema, "ts", strategy=strategy)
     buckets = rng.choice([1, 2, 5, 16])
+    codec = rng.choice([None, "lz4", "zstd"])
+    plan = with_homes(plan, buckets) if rng.random() < 0.5 else plan
     states = [State(plan) for _ in range(buckets)]
     stage_a = StageA(plan)
     for batch in table.to_batches(max_chunksize=rng.choice([7, 40])):
         output = stage_a(pa.Table.from_batches([batch]))
         for bucket, some in split(plan, output.partials, buckets).items():
-            states[bucket].take(from_bytes(plan, to_bytes(some)), None)
+            states[bucket].take(from_bytes(plan, to_bytes(some, codec)), None)
     answers = [state.close().tables for state in states]
     for name in expected:
         parts = [answer[name] for answer in answers]

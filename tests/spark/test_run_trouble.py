@@ -16,7 +16,7 @@ import pytest
 from muntin import aggregate, files, sinks
 from muntin.errors import DataError, MuntinError
 from muntin.sinks.durable import write_atomically
-from muntin.spark.streaming.checkpoint import hold
+from muntin.spark.streaming.lock import hold
 from muntin.spark.streaming.problems import CheckpointError, RunError
 from muntin.spark.streaming.run import run
 from muntin.testing import assert_same_rows, trades

@@ -22,7 +22,8 @@ from muntin.pipelines.sink_making import sinks_of_stream
 from muntin.sinks import Sink
 from muntin.spark import SparkWarning
 from muntin.spark import session as make_session
-from muntin.spark.streaming.checkpoint import hold, is_complete
+from muntin.spark.streaming.checkpoint import is_complete
+from muntin.spark.streaming.lock import hold
 
 _logger = logging.getLogger("muntin.pipelines")
 STREAMS = "streams"

@@ -133,19 +133,10 @@ class PipelineRun:
             raise failures[0]
 
     def _has_ended(self, run: Run) -> bool:
-        if not self._flush:
-            return run.await_termination(0.001)
-        # Waiting for the end would close the checkpoint before its windows are answered.
-        driver = run._driver  # noqa: SLF001  it alone tells an end from a restart with more columns
-        query = driver.query
-        if query is None:
-            # It only had to answer the windows that a run before had begun to answer.
-            return True
-        if query.isActive or driver.is_restarting or query is not driver.query:
+        if not run.await_termination(0.001):
             return False
-        if query.exception() is not None:
-            return run.await_termination()
-        run.stop(flush=True)
+        if self._flush:
+            run.stop(flush=True)
         return True
 
     def _refresh(self) -> None:

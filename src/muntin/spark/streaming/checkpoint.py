@@ -19,7 +19,7 @@ from muntin.plan import SharedPlan
 from muntin.sinks.durable import local_path, make_folder
 from muntin.sinks.problems import SinkError
 from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.lock import CheckpointLock
+from muntin.spark.streaming.lock import hold
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.records import RecordLog, read_json
 from muntin.spark.streaming.writing import write_durably, writing_to
@@ -191,21 +191,25 @@ class Checkpoint:
         """Refuse to go on after the open windows have been answered."""
         if self.status == "closed":
             raise CheckpointError(
-                f"the run in {self.root} is complete: it was stopped with flush=True, and has "
-                "answered windows that more rows would belong to",
+                f"the run in {self.root} is complete: it was stopped with flush=True, and more "
+                "rows may belong to windows that it has answered",
                 hint="start with an empty checkpoint and another folder for results",
             )
 
     def release(self) -> None:
         """Let another run have the checkpoint."""
+        self._left_at = self.last_committed()
         self._lock.release()
 
-
-def hold(root: Path) -> CheckpointLock:
-    """The lock of a checkpoint, whose folder is made if need be."""
-    with writing_to(root):
-        make_folder(root)
-        return CheckpointLock(root / "lock")
+    def hold_again(self) -> None:
+        """Take the checkpoint back, if it is as it was when it was let go."""
+        self._lock = hold(self.root)
+        if self.last_committed() != self._left_at:
+            self._lock.release()
+            raise CheckpointError(
+                f"another run has gone on with the checkpoint {self.root} since",
+                hint="stop that one with flush=True instead",
+            )
 
 
 def is_complete(root: Path) -> bool:

@@ -15,7 +15,8 @@ from muntin.queries import DropQuery, QueriesLike, Query, Statement
 from muntin.sinks import Sink
 from muntin.spark.streaming.aside import BAD_ROWS, LATE_ROWS
 from muntin.spark.streaming.batches import BatchRunner
-from muntin.spark.streaming.checkpoint import Checkpoint
+from muntin.spark.streaming.checkpoint import Checkpoint, is_complete
+from muntin.spark.streaming.interrupts import ctrl_c
 from muntin.spark.streaming.plans import Planner, result_schemas
 from muntin.spark.streaming.problems import as_run_error
 from muntin.spark.streaming.progress import RunProgress
@@ -24,7 +25,7 @@ from muntin.spark.streaming.source import StreamSource
 from muntin.spark.streaming.statements import statements_of
 
 _logger = logging.getLogger("muntin.spark")
-_STEP = 1.0  # seconds
+_STEP = 0.25  # seconds
 
 
 class Run:
@@ -134,13 +135,17 @@ class Run:
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run ends, or so many seconds; whether it has ended.
 
+        Ctrl-C ends the wait with a ``KeyboardInterrupt``; the run goes on until it is stopped.
+
         Raises:
             RunError: If it failed, with the reason.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._has_ended(deadline):
-            if deadline is not None and time.monotonic() >= deadline:
-                return False
+        with ctrl_c() as check:
+            while not self._has_ended(deadline):
+                check()
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
         return True
 
     def _has_ended(self, deadline: float | None) -> bool:
@@ -155,7 +160,6 @@ class Run:
         except StreamingQueryException as error:
             self._release()
             raise self._error(self._driver.failure or error) from error
-        # A query that gives way to one with more columns is not the end.
         if ended and query is self._driver.query and not self._driver.is_restarting:
             self._release()
             return True
@@ -165,16 +169,19 @@ class Run:
         """Finish the batch that runs, and stop; the checkpoint can be continued.
 
         Args:
-            flush: Answer the windows that are open, too. Rows that come later would belong to
-                windows that are answered, so the checkpoint cannot be continued then.
+            flush: Answer the windows that are open, too, also of a run that has ended. The
+                checkpoint cannot be continued then: more rows may belong to these windows.
         """
         if self._is_released:
-            return
-        query: Any = self._driver.query
-        # What a source fails with ends Spark's query, and no batch sees it.
-        failed = None if query is None else query.exception()
-        self._driver.halt()
+            if not flush or is_complete(self._checkpoint.root):
+                return
+            self._checkpoint.hold_again()
+            self._is_released = False
         try:
+            query: Any = self._driver.query
+            # What a source fails with ends Spark's query, and no batch sees it.
+            failed = None if query is None else query.exception()
+            self._driver.halt()
             if flush:
                 self._flush(self._driver.failure or failed)
         finally:

@@ -7,7 +7,9 @@ import os
 import socket
 from pathlib import Path
 
+from muntin.sinks.durable import make_folder
 from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.writing import writing_to
 
 
 class CheckpointLock:
@@ -34,3 +36,10 @@ class CheckpointLock:
         if not self._file.closed:
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self._file.close()
+
+
+def hold(root: Path) -> CheckpointLock:
+    """The lock of a checkpoint, whose folder is made if need be."""
+    with writing_to(root):
+        make_folder(root)
+        return CheckpointLock(root / "lock")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from muntin.errors import DataError, did_you_mean
-from muntin.frames import read_tables
+from muntin.frames import is_on_spark, read_tables
 from muntin.spark.streaming.checkpoint import Checkpoint, load_table
+from muntin.spark.streaming.problems import reason_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class StaticTables:
@@ -61,6 +65,46 @@ def _arrow_frames(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if not isinstance(given, Mapping):
         return given
     return {
-        name: frame.toArrow() if hasattr(frame, "sparkSession") else frame
+        name: _collected(name, frame) if is_on_spark(frame) else frame
         for name, frame in given.items()
     }
+
+
+def _collected(name: str, frame: Any) -> pa.Table:
+    from py4j.protocol import Py4JError  # noqa: PLC0415  imported when it is used
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        current = _listed_again(frame) if hasattr(frame, "sparkSession") else frame
+        return current.toArrow()
+    except (PySparkException, Py4JError, FileNotFoundError) as error:
+        reason, _ = reason_of(str(error))
+        raise DataError(
+            f"table {name!r} cannot be read: {reason}",
+            hint="a run that is under way goes on with what it has of the table",
+        ) from error
+
+
+def _listed_again(frame: DataFrame) -> DataFrame:
+    """The same frame, with the files that there are now: Spark remembers those it found first.
+
+    Where a folder is gone, Spark would find that it has no rows.
+    """
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001  no other way
+    for leaf in map(leaves.apply, range(leaves.size())):
+        relation = leaf.relation() if _class(leaf) == "LogicalRelation" else None
+        if relation is None or _class(relation) != "HadoopFsRelation":
+            continue
+        relation.location().refresh()
+        roots = relation.location().rootPaths()
+        settings = relation.sparkSession().sessionState().newHadoopConf()
+        for root in map(roots.apply, range(roots.size())):
+            if not root.getFileSystem(settings).exists(root):
+                raise FileNotFoundError(f"{root.toString()} does not exist")
+    # A frame that has been read keeps how it was read.
+    return frame.select("*")
+
+
+def _class(thing: Any) -> str:
+    name: str = thing.getClass().getSimpleName()
+    return name

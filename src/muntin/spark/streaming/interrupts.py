@@ -1,0 +1,39 @@
+"""Ctrl-C while a run is awaited: it ends the wait, and not the batch that runs."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """What raises the ``KeyboardInterrupt`` of a block, between two calls of the JVM.
+
+    PySpark's own handler cancels all jobs, in the middle of whatever call is under way: the batch
+    fails, and the call with it. A handler of the user's is left alone, as are other threads than
+    the main one, which get no signals.
+    """
+    pressed = threading.Event()
+
+    def check() -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not _is_replaced(before):
+        yield check
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: pressed.set())
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_replaced(handler: Any) -> bool:
+    module = getattr(handler, "__module__", None) or ""
+    return handler is signal.default_int_handler or module.startswith("pyspark.")
