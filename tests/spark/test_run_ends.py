@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -15,7 +16,8 @@ import pytest
 
 import muntin
 from muntin import sinks
-from muntin.errors import DataError
+from muntin.errors import DataError, MuntinError
+from muntin.spark.streaming.arrivals import missing_files
 from muntin.spark.streaming.interrupts import ctrl_c
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.run import run
@@ -139,3 +141,58 @@ def test_a_table_is_read_as_it_is_now(
 
 def _named(symbols: list[str], word: str) -> pa.Table:
     return pa.table({"symbol": symbols, "long": [f"{word} {each}" for each in symbols]})
+
+
+@pytest.mark.parametrize("kind", ["frame", "files"])
+def test_a_batch_waits_for_a_file_that_is_gone(
+    spark: Any, tmp_path: Path, rows: pa.Table, kind: str
+) -> None:
+    stream = FolderStream(tmp_path / "in folder")
+    batches = parts(rows, 3)
+    source = muntin.files(stream.folder, schema=stream.schema, maxFilesPerTrigger=1)
+    options = {
+        "sink": sinks.parquet(tmp_path / "out"),
+        "checkpoint": tmp_path / "ck",
+        "trigger": "available_now",
+    }
+
+    def go() -> None:
+        given = stream.frame(spark) if kind == "frame" else source
+        run(given, COUNTS, **options).await_termination()
+
+    stream.put(batches[0])
+    stream.put(batches[1])
+    file, away = stream.folder / "00001.parquet", tmp_path / "away.parquet"
+    content = file.read_bytes()
+    file.write_bytes(content[:100])
+    # Spark leaves out files that are much older than the latest it has seen.
+    os.utime(file, (1e9 + 1, 1e9 + 1))
+    with pytest.raises(MuntinError):
+        go()
+    file.rename(away)
+    for _ in range(2):
+        with pytest.raises(MuntinError, match=r"00001.parquet, which batch 1 reads, is not there"):
+            go()
+    file.write_bytes(content)
+    go()
+    stream.put(batches[2])
+    go()
+    found = sinks.read(tmp_path / "out")["counts"]
+    assert_same_rows(found, expected(batches, [COUNTS] * 3)["counts"])
+
+
+def test_files_of_a_batch_are_found_in_compacted_logs(tmp_path: Path) -> None:
+    log = tmp_path / "sources" / "0"
+    log.mkdir(parents=True)
+    (tmp_path / "offsets").mkdir()
+    for batch, offset in ((0, 8), (1, 10)):
+        lines = ["v1", "{}", json.dumps({"logOffset": offset})]
+        (tmp_path / "offsets" / str(batch)).write_text("\n".join(lines))
+    entries = [
+        json.dumps({"path": f"file:///gone%20{number}.parquet", "batchId": number})
+        for number in range(12)
+    ]
+    (log / "9.compact").write_text("\n".join(["v1", *entries[:10]]))
+    (log / "10").write_text("\n".join(["v1", entries[10]]))
+    assert list(missing_files(tmp_path, 1)) == ["/gone 9.parquet", "/gone 10.parquet"]
+    assert list(missing_files(tmp_path, 2)) == []

@@ -69,15 +69,9 @@ def run_pipeline(
     log_format: Output,
 ) -> int:
     """Run until the end, and give the exit code."""
-    from muntin import pipelines, sinks  # noqa: PLC0415 - the command line starts without them
-    from muntin.cli.run_logs import logging_to  # noqa: PLC0415
+    from muntin.cli.run_logs import logging_to  # noqa: PLC0415 - it starts without them
     from muntin.cli.run_screen import make_screen  # noqa: PLC0415
-    from muntin.pipelines.control import ControlServer  # noqa: PLC0415
     from muntin.pipelines.runner import check_checkpoint  # noqa: PLC0415
-    from muntin.pipelines.serving import Commands  # noqa: PLC0415
-    from muntin.spark import stop  # noqa: PLC0415
-    from muntin.spark.streaming.problems import RunError  # noqa: PLC0415
-    from muntin.spark.streaming.writing import writing_to  # noqa: PLC0415
 
     check_checkpoint(folder)
     screen = make_screen(log_format)
@@ -89,27 +83,51 @@ def run_pipeline(
             return SIGNALLED + signals.received
         signals.install()
         try:
-            running = pipelines.run(
-                pipeline,
-                folder,
-                once=once,
-                flush=flush,
-                session=spark,
-                screen=sinks.callback(screen.results),
-                watcher=screen.last_row,
-            )
-            with writing_to(running.checkpoint):
-                control = ControlServer(running.checkpoint, Commands(running))
-            try:
-                _watch(running, screen, signals)
-            finally:
-                control.close()
-        except RunError as error:
-            # One that was to answer the windows that a run before had left open.
-            raise FailedRunError(error.message, hint=error.hint) from error
-        finally:
-            stop(spark)
+            _run_on(spark, pipeline, folder, once, flush, screen, signals)
+        except Exception:
+            # The second signal may have come in the middle of any call to the JVM.
+            if not signals.is_insisted:
+                raise
     return SIGNALLED + signals.received if signals.received else 0
+
+
+def _run_on(
+    spark: Any,
+    pipeline: Pipeline,
+    folder: Path,
+    once: bool,
+    flush: bool,
+    screen: Screen,
+    signals: Signals,
+) -> None:
+    from muntin import pipelines, sinks  # noqa: PLC0415 - the command line starts without them
+    from muntin.pipelines.control import ControlServer  # noqa: PLC0415
+    from muntin.pipelines.serving import Commands  # noqa: PLC0415
+    from muntin.spark import stop  # noqa: PLC0415
+    from muntin.spark.streaming.problems import RunError  # noqa: PLC0415
+    from muntin.spark.streaming.writing import writing_to  # noqa: PLC0415
+
+    try:
+        running = pipelines.run(
+            pipeline,
+            folder,
+            once=once,
+            flush=flush,
+            session=spark,
+            screen=sinks.callback(screen.results),
+            watcher=screen.last_row,
+        )
+        with writing_to(running.checkpoint):
+            control = ControlServer(running.checkpoint, Commands(running))
+        try:
+            _watch(running, screen, signals)
+        finally:
+            control.close()
+    except RunError as error:
+        # One that was to answer the windows that a run before had left open.
+        raise FailedRunError(error.message, hint=error.hint) from error
+    finally:
+        stop(spark)
 
 
 def _started(conf: dict[str, str], signals: Signals) -> Any:

@@ -20,10 +20,12 @@ class Signals:
 
     Attributes:
         received: The number of the first signal; 0 before.
+        is_insisted: Whether another one came, which ends at once.
     """
 
     def __init__(self) -> None:
         self.received = 0
+        self.is_insisted = False
         self._is_starting = False
         self._before: dict[int, Any] = {}
 
@@ -36,7 +38,8 @@ class Signals:
         del frame
         is_first = not self.received
         self.received = self.received or number
-        if self._is_starting or not is_first:
+        self.is_insisted = not is_first
+        if self._is_starting or self.is_insisted:
             raise SystemExit(SIGNALLED + number)
 
     @contextmanager

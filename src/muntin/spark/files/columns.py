@@ -40,13 +40,15 @@ _WIDER = {
 }
 
 
-def as_stored(column: pa.ChunkedArray, kind: pa.DataType, *, instants: bool) -> pa.ChunkedArray:
+def as_stored(
+    column: pa.ChunkedArray, kind: pa.DataType, *, instants: bool, called: str = "a column"
+) -> pa.ChunkedArray:
     """A column of a Parquet file as a type; ``instants`` if its times without a zone are UTC."""
     stored = column.type
     if stored == kind:
         return column
     if pa.types.is_dictionary(stored):
-        return as_stored(column.cast(stored.value_type), kind, instants=instants)
+        return as_stored(column.cast(stored.value_type), kind, instants=instants, called=called)
     if pa.types.is_null(stored):
         return pa.chunked_array([pa.nulls(len(column), kind)])
     if pa.types.is_timestamp(stored) and pa.types.is_timestamp(kind) and stored.unit != "ns":
@@ -56,7 +58,7 @@ def as_stored(column: pa.ChunkedArray, kind: pa.DataType, *, instants: bool) -> 
             return column.cast(pa.timestamp(stored.unit, "UTC")).cast(kind)
     if kind in _WIDER.get(stored, ()):
         return column.cast(kind)
-    raise UnlikeSparkError(f"a column holds {stored} where {kind} is read")
+    raise UnlikeSparkError(f"{called} holds {stored} where {kind} is read")
 
 
 def as_parsed(column: pa.ChunkedArray, kind: pa.DataType, zone: str = "UTC") -> pa.ChunkedArray:

@@ -41,7 +41,8 @@ def _read(
             elif field.name in stored:
                 name = stored[field.name]
                 column = pa.chunked_array([batch.column(name)])
-                columns.append(as_stored(column, field.type, instants=name in instants))
+                is_instant, called = name in instants, f"column {name}"
+                columns.append(as_stored(column, field.type, instants=is_instant, called=called))
             else:
                 columns.append(pa.nulls(batch.num_rows, field.type))
         yield pa.Table.from_arrays(columns, schema=schema)

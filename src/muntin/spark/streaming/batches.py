@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.errors import DataError
 from muntin.sinks import Sink, Writer
+from muntin.spark.streaming.arrivals import refuse_missing
 from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.flush import flush
 from muntin.spark.streaming.job import PROPERTY, Job
@@ -65,6 +66,7 @@ class BatchRunner:
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Run one batch, from its record to its outcome."""
         begun = time.monotonic()
+        refuse_missing(frame.sparkSession, self._checkpoint.spark_folder, batch)
         record = self._checkpoint.records.record(batch)
         if record is None:
             record = self._decide(batch)

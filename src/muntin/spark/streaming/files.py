@@ -127,8 +127,9 @@ class FileReader:
                 try:
                     yield from self.read(piece, self.schema)
                 except UnlikeSparkError as error:
+                    named = piece.path in error.message
                     raise DataError(
-                        f"{piece.path}: {error.message}",
+                        error.message if named else f"{piece.path}: {error.message}",
                         hint="mend the file in its place, and start again",
                     ) from error
 

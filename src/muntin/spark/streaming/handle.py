@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from types import TracebackType
 from typing import Any, Self
 
 from muntin.errors import MuntinError
@@ -184,6 +183,8 @@ class Run:
             self._driver.halt()
             if flush:
                 self._flush(self._driver.failure or failed)
+            elif failed is not None:
+                _logger.warning("%s", self._error(self._driver.failure or failed))
         finally:
             self._release()
 
@@ -238,12 +239,7 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:
