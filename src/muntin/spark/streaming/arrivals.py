@@ -67,10 +67,11 @@ def _arrived(log: Path, first: int, last: int) -> Iterator[str]:
                 lines = (log / name).read_text().splitlines()
             except OSError:
                 continue
-            # One that is compacted has all files so far.
-            for entry in map(json.loads, lines[1:]):
-                if entry.get("batchId") == number and "path" in entry:
-                    parts = urlsplit(entry["path"])
-                    if parts.scheme in ("", "file"):
-                        yield unquote(parts.path)
+            # One that is compacted begins with all files before.
+            for entry in map(json.loads, reversed(lines[1:])):
+                if entry.get("batchId") != number:
+                    break
+                parts = urlsplit(entry.get("path", "other:"))
+                if parts.scheme in ("", "file"):
+                    yield unquote(parts.path)
             break
