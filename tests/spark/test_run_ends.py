@@ -92,6 +92,16 @@ def test_ctrl_c_ends_the_wait_and_not_the_batch(spark: Any, tmp_path: Path, rows
     assert_same_rows(started.sink.table("counts"), expected(parts(rows, 3), [COUNTS] * 3)["counts"])
 
 
+def test_ctrl_c_at_the_end_of_a_wait_is_not_lost() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), ctrl_c():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_handlers_of_others_are_left_alone() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -58,6 +58,6 @@ def _cost(plan: SharedPlan, place: int) -> float:
     inv = all(part.invertible for part in parts)
     technique: Technique = "slickdeque_inv" if inv else "slickdeque_noninv"
     # As if windows shared no edges but those of whole classes: to count the others takes most of
-    # a second for a hundred windows, and rarely moves a tree.
+    # a second for a hundred windows, and trees are only to be told light from heavy.
     edges = min(1.0, sum(1 / slide for slide, _ in tree_classes(windows)))
     return tree_cost(windows, 0.0, technique, edges).final

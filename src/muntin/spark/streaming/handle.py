@@ -159,6 +159,7 @@ class Run:
         except StreamingQueryException as error:
             self._release()
             raise self._error(self._driver.failure or error) from error
+        # A query that gives way to one with more columns is not the end.
         if ended and query is self._driver.query and not self._driver.is_restarting:
             self._release()
             return True

@@ -32,6 +32,8 @@ def ctrl_c() -> Iterator[Callable[[], None]]:
         yield check
     finally:
         signal.signal(signal.SIGINT, before)
+    # It may have come when the block had looked for the last time.
+    check()
 
 
 def _is_replaced(handler: Any) -> bool:
