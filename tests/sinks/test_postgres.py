@@ -217,8 +217,12 @@ def test_runs_start_and_write_at_the_same_time(server: PostgresProcess, schema: 
 
 
 def test_a_lost_connection_is_made_again(
-    server: PostgresProcess, sink: sinks.PostgresSink, schema: str
+    server: PostgresProcess,
+    sink: sinks.PostgresSink,
+    schema: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.INFO, "muntin.sinks")
     deliver(sink, 0, Spikes=answers(0, ["A"], [1.0]))
     server.stop()
     server.start()
@@ -226,8 +230,14 @@ def test_a_lost_connection_is_made_again(
     server.stop(signal.SIGQUIT)
     later = threading.Timer(0.3, server.start)
     later.start()
+    caplog.clear()
     deliver(sink, 2, Spikes=answers(120, ["A"], [3.0]))
     later.join()
+    # Some attempts fail meanwhile; they are told as one.
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert "is lost and tried again for up to 20 s" in told[0]
+    assert "is back after" in told[1]
     assert values(server, schema) == {("A", 1.0), ("A", 2.0), ("A", 3.0)}
     server.stop()
     try:
@@ -243,8 +253,8 @@ def test_a_connection_that_is_lost_in_the_commit_writes_once(
 ) -> None:
     attempt, fails = sink._attempt, iter([True, False])
 
-    def lose_the_answer(work: Any) -> Any:
-        done = attempt(work)
+    def lose_the_answer(work: Any, **how: Any) -> Any:
+        done = attempt(work, **how)
         if next(fails):
             sink._connection.close()
             raise psycopg.OperationalError("the connection is lost")

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from muntin import sinks
-from muntin.testing import assert_same_rows
+from muntin.errors import DataError
+from muntin.sinks import SinkError
+from muntin.spark.streaming.run import run
+from muntin.testing import assert_same_rows, trades
+from spark.folder_stream import FolderStream, expected, parts
 
 
 def run_batch(spark: Any, sink: sinks.Sink[Any], batch: int) -> None:
@@ -42,3 +48,46 @@ def test_rows_arrive_once_through_every_sink(spark: Any, tmp_path: Path) -> None
     assert sorted(output["all"]["id"].to_pylist()) == list(range(30))
     files.compact()
     assert spark.read.parquet(*output.files("even")).count() == 15
+
+
+def test_a_run_refuses_to_go_on_without_its_results(spark: Any, tmp_path: Path) -> None:
+    """The last manifest is lost, then the side output: neither goes by without a word."""
+    stream, out, aside = FolderStream(tmp_path / "in"), tmp_path / "out", tmp_path / "aside"
+    query = """CREATE QUERY n AS SELECT count(*) AS n
+      FROM trades [RANGE '10 minutes' SLIDE '10 minutes']"""
+
+    def start(**options: Any) -> None:
+        started = run(
+            stream.frame(spark),
+            query,
+            sink=sinks.parquet(out),
+            side_output=aside,
+            checkpoint=tmp_path / "ck",
+            trigger="available_now",
+            partitions=1,
+            **options,
+        )
+        assert started.await_termination(120)
+
+    early, *batches = parts(trades(2000, seed=3, seconds=9000), 4)
+    for batch in batches:
+        stream.put(batch)
+    stream.put(early)
+    start()
+    last = max((out / "_commits").iterdir())
+    content = last.read_bytes()
+    last.unlink()
+    with pytest.raises(SinkError, match=r"results of batch 2 are missing from .*/out"):
+        start()
+    last.write_bytes(content)
+    shutil.move(aside, tmp_path / "elsewhere")
+    with pytest.raises(SinkError, match=r"results up to batch 3 are missing from .*/aside"):
+        start()
+    with pytest.raises(DataError, match="on_gap is 'skip'"):
+        start(on_gap="skip")
+    stream.put(early)
+    start(on_gap="accept")
+    stream.put(early)
+    start()
+    assert sinks.read(aside)["late_rows"].num_rows == 2 * early.num_rows
+    assert_same_rows(sinks.read(out)["n"], expected(batches, [query] * 3)["n"])

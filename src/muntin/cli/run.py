@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +20,23 @@ if TYPE_CHECKING:
     from muntin.pipelines import Pipeline, PipelineRun
 
 _NAP = 0.1  # seconds
+
+
+class OnGap(StrEnum):
+    """What results do that a sink has lost."""
+
+    FAIL = "fail"
+    ACCEPT = "accept"
+
+
+@dataclass(frozen=True)
+class _Start:
+    """How a file is run, as `pipelines.run` has it."""
+
+    once: bool
+    flush: bool
+    on_gap: OnGap
+
 
 Checkpoint = Annotated[
     Path | None,
@@ -35,6 +54,10 @@ def run(
         bool,
         typer.Option(help="With --once, answer open windows too; it cannot go on after that."),
     ] = True,
+    on_gap: Annotated[
+        OnGap,
+        typer.Option(help="Results that a sink has lost: fail, or accept and go on without them."),
+    ] = OnGap.FAIL,
     settings: Settings = None,
     conf: Annotated[
         list[str] | None,
@@ -52,7 +75,8 @@ def run(
     """
     pipeline = read_file(file, settings)
     folder = default_checkpoint(file) if checkpoint is None else checkpoint
-    raise typer.Exit(run_pipeline(pipeline, folder, once, flush, conf or (), log_format))
+    start = _Start(once, flush, on_gap)
+    raise typer.Exit(run_pipeline(pipeline, folder, start, conf or (), log_format))
 
 
 def default_checkpoint(file: Path) -> Path:
@@ -63,8 +87,7 @@ def default_checkpoint(file: Path) -> Path:
 def run_pipeline(
     pipeline: Pipeline,
     folder: Path,
-    once: bool,
-    flush: bool,
+    start: _Start,
     conf: Sequence[str],
     log_format: Output,
 ) -> int:
@@ -83,7 +106,7 @@ def run_pipeline(
             return SIGNALLED + signals.received
         signals.install()
         try:
-            _run_on(spark, pipeline, folder, once, flush, screen, signals)
+            _run_on(spark, pipeline, folder, start, screen, signals)
         except Exception:
             # The second signal may have come in the middle of any call to the JVM.
             if not signals.is_insisted:
@@ -95,8 +118,7 @@ def _run_on(
     spark: Any,
     pipeline: Pipeline,
     folder: Path,
-    once: bool,
-    flush: bool,
+    start: _Start,
     screen: Screen,
     signals: Signals,
 ) -> None:
@@ -111,8 +133,9 @@ def _run_on(
         running = pipelines.run(
             pipeline,
             folder,
-            once=once,
-            flush=flush,
+            once=start.once,
+            flush=start.flush,
+            on_gap=start.on_gap.value,
             session=spark,
             screen=sinks.callback(screen.results),
             watcher=screen.last_row,

@@ -95,6 +95,27 @@ class FanOutSink(Sink[Tagged]):
         """The writers of all sinks."""
         return FanOutWriter([(takes, sink.writer()) for takes, sink in self.parts])
 
+    def places(self, entries: Sequence[Tagged]) -> set[str]:
+        """Those of each sink that has entries."""
+        found: set[str] = set()
+        for place, (_, sink) in enumerate(self.parts):
+            found |= sink.places([each.entry for each in entries if each.place == place])
+        return found
+
+    def positions(self, run: str) -> dict[str, int]:
+        """Those of all sinks."""
+        found: dict[str, int] = {}
+        for _, sink in self.parts:
+            found |= sink.positions(run)
+        return found
+
+    def skip_to(self, batches: Mapping[str, int], run: str) -> None:
+        """Let those sinks skip that have one of the places."""
+        for _, sink in self.parts:
+            mine = {name: batches[name] for name in sink.positions(run) if name in batches}
+            if mine:
+                sink.skip_to(mine, run)
+
     def recover(self, last_batch: int, *, run: str = "") -> None:
         """Recover each."""
         for _, sink in self.parts:

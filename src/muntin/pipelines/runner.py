@@ -8,7 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import muntin
 from muntin import sinks
@@ -35,6 +35,7 @@ def run(
     *,
     once: bool = False,
     flush: bool = True,
+    on_gap: Literal["fail", "accept"] = "fail",
     session: Any = None,
     screen: Sink[Any] | None = None,
     watcher: Watcher | None = None,
@@ -50,6 +51,7 @@ def run(
         once: Take in what is there, and end.
         flush: At the end of what is there, answer the windows that are open, too. The
             checkpoint cannot be continued then.
+        on_gap: What results that are missing from a sink do, as in `muntin.run`.
         session: The Spark session; the active one, or another that is started.
         screen: Where the results of queries go that no sink takes; printed unless said otherwise.
         watcher: Gets the batch, the name and the last row of each query that goes to a sink.
@@ -73,7 +75,7 @@ def run(
             folder = _folder(root, stream)
             trigger = "available_now" if once else None
             running.runs[stream.name] = _start(
-                pipeline, stream, source, tables, sink, folder, trigger
+                pipeline, stream, source, tables, sink, folder, trigger, on_gap
             )
     except BaseException:
         running.stop()
@@ -101,6 +103,7 @@ def _start(
     sink: Sink[Any],
     folder: Path,
     trigger: str | None,
+    on_gap: Literal["fail", "accept"],
 ) -> Any:
     return muntin.run(
         source,
@@ -114,6 +117,7 @@ def _start(
         checkpoint=folder,
         on_error=stream.on_error,
         on_bad_row=stream.on_bad_row,
+        on_gap=on_gap,
         side_output=stream.side_output,
         max_ahead=stream.max_ahead,
     )

@@ -14,9 +14,9 @@ from pathlib import Path
 from threading import Lock, Thread
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from muntin.sinks import layout
+from muntin.sinks.data_file import data_path, read_data, write_data
 from muntin.sinks.durable import remove, sync_all
 from muntin.sinks.log import CommitLog
 from muntin.sinks.manifest import FileEntry, Snapshot
@@ -123,7 +123,9 @@ class Compactor:
     def _merge_all(self, snapshot: Snapshot, merged: list[FileEntry]) -> list[FileEntry]:
         # A merged file takes the place of its first part, so that versions keep their order.
         places: dict[str, FileEntry | None] = {}
-        for group in choose(snapshot.files):
+        # Files that somebody has deleted stay named: readers must not take them for never there.
+        present = [entry for entry in snapshot.files if (self.root / entry.path).exists()]
+        for group in choose(present):
             self._merge(snapshot.last, group, merged)
             places |= {entry.path: None for entry in group}
             places[group[0].path] = merged[-1]
@@ -133,7 +135,7 @@ class Compactor:
         return [entry for entry in files if entry is not None]
 
     def _merge(self, batch: int, group: Sequence[FileEntry], merged: list[FileEntry]) -> None:
-        table = pa.concat_tables(pq.ParquetFile(self.root / entry.path).read() for entry in group)
+        table = pa.concat_tables(read_data(self.root, entry) for entry in group)
         rows = sum(entry.rows for entry in group)
         if table.num_rows != rows:
             raise SinkError(
@@ -142,11 +144,9 @@ class Compactor:
                 hint="files there must not be changed by hand: restore them from a copy",
             )
         last = group[-1]
-        path = self.root / layout.folder_of(last.query) / layout.file_name("c", batch, "m")
+        path = data_path(self.root, last.query, layout.file_name("c", batch, "m"))
         try:
-            pq.write_table(table, path, compression="zstd")
+            merged.append(write_data(self.root, path, last.query, table, lasts=True))
         except BaseException:
             remove([path])
             raise
-        relative = path.relative_to(self.root).as_posix()
-        merged.append(FileEntry(last.query, relative, rows, path.stat().st_size, last.schema))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from muntin.sinks.database_layout import Layout
 from muntin.sinks.database_ledger import Ledger, Load
 from muntin.sinks.keys import key_of, with_key
 from muntin.sinks.problems import SinkError
-from muntin.sinks.rows import DriverSink
+from muntin.sinks.rows import DriverSink, RowsEntry
 
 T = TypeVar("T")
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0
@@ -35,9 +35,29 @@ class DatabaseSink(DriverSink):
         self._run = ""
         self._keys: dict[str, tuple[str, ...]] = {}
 
+    @property
     @abstractmethod
-    def transact(self, work: Callable[[Ledger], T]) -> T:
-        """Do work in one transaction, again from its beginning when that may help."""
+    def place(self) -> str:
+        """The name of the place that keeps the results."""
+
+    @abstractmethod
+    def transact(self, work: Callable[[Ledger], T], *, is_look: bool = False) -> T:
+        """Do work in one transaction, again from its beginning when that may help.
+
+        One that only looks makes no tables of Muntin's where there are none.
+        """
+
+    def places(self, entries: Sequence[RowsEntry]) -> set[str]:
+        """The database, if anything goes there."""
+        return {self.place} if entries else set()
+
+    def positions(self, run: str) -> dict[str, int]:
+        """The last batch in the table of committed batches."""
+        return {self.place: self.transact(lambda ledger: ledger.position(run), is_look=True)}
+
+    def skip_to(self, batches: Mapping[str, int], run: str) -> None:
+        """Note a batch without rows."""
+        self.transact(lambda ledger: ledger.skip_to(run, batches[self.place]))
 
     def recover(self, last_batch: int, *, run: str = "") -> None:
         """Learn the run's name, and refuse a database that is ahead of its checkpoint."""

@@ -41,7 +41,8 @@ class Ledger(ABC):
 
     def __init__(self, schema: str, prefix: str) -> None:
         self.schema, self.prefix = schema, prefix
-        self._batches = self.named(fitted(f"{prefix}_muntin_batches", self.room))
+        self._own = fitted(f"{prefix}_muntin_batches", self.room)
+        self._batches = self.named(self._own)
         self._queries = self.named(fitted(f"{prefix}_muntin_queries", self.room))
         self._known: dict[str, tuple[str, Layout, str]] | None = None
         self._made: set[str] | None = None
@@ -91,6 +92,18 @@ class Ledger(ABC):
         """The last batch of a run that is committed here; -1 for none."""
         found = self.execute(f"SELECT max(batch) FROM {self._batches} WHERE run = $1", [run])
         return -1 if found[0][0] is None else int(found[0][0])
+
+    def position(self, run: str) -> int:
+        """The same, also where Muntin has no tables yet."""
+        return self.last_batch(run) if self._exists(self._own) else -1
+
+    def skip_to(self, run: str, batch: int) -> None:
+        """Take batches of a run up to one for committed."""
+        self.execute(
+            f"INSERT INTO {self._batches} (run, batch, query, results) VALUES ($1, $2, '', 0) "
+            "ON CONFLICT DO NOTHING",
+            [run, batch],
+        )
 
     def add_batch(self, run: str, batch: int, results: Mapping[str, int]) -> set[str]:
         """Take note of a batch's queries and how many rows they have; those that are not there.

@@ -127,7 +127,16 @@ class DuckDBSink(DatabaseSink):
         """The committed rows of a query, in no promised order."""
         return self.transact(lambda ledger: ledger.rows(query))
 
-    def transact(self, work: Callable[[DuckDBLedger], T]) -> T:
+    @property
+    def place(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    def positions(self, run: str) -> dict[str, int]:
+        """The last batch in the table of committed batches; a file is not made to look at it."""
+        return super().positions(run) if self.path.exists() else {self.place: -1}
+
+    def transact(self, work: Callable[[DuckDBLedger], T], *, is_look: bool = False) -> T:
         """Open the file, do the work, and close it."""
         duckdb = _duckdb()
         with self._lock:
@@ -135,11 +144,11 @@ class DuckDBSink(DatabaseSink):
             try:
                 connection.execute("BEGIN")
                 ledger = DuckDBLedger(connection, "main", "")
-                if not self._is_prepared:
+                if not (self._is_prepared or is_look):
                     ledger.prepare()
                 done = work(ledger)
                 connection.execute("COMMIT")
-                self._is_prepared = True
+                self._is_prepared |= not is_look
                 return done
             except duckdb.Error as error:
                 raise SinkError(

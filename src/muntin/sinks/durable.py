@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
@@ -13,6 +16,7 @@ from muntin.sinks.problems import SinkError
 
 TEMPORARY = ".tmp-"
 _THREADS = 8
+_CHECKSUM = "checksum"
 
 
 def local_path(folder: str | os.PathLike[str]) -> Path:
@@ -81,3 +85,37 @@ def remove(paths: Iterable[Path]) -> None:
     """Remove files, those that are gone already included."""
     for path in paths:
         path.unlink(missing_ok=True)
+
+
+def seal(content: Mapping[str, Any]) -> bytes:
+    """A JSON object as bytes, with a checksum of the rest as its last member.
+
+    >>> seal({"batch": 7})
+    b'{"batch":7,"checksum":"772222dea1e950f8"}'
+    """
+    return _dump({**content, _CHECKSUM: _digest(content)})
+
+
+def unseal(data: bytes) -> dict[str, Any]:
+    """The object that ``seal`` wrote; a ValueError where it has changed since.
+
+    >>> unseal(seal({"batch": 7}))
+    {'batch': 7}
+    >>> unseal(seal({"batch": 7}).replace(b"7", b"8", 1))
+    Traceback (most recent call last):
+    ValueError: its checksum does not fit its content
+    """
+    content = json.loads(data)
+    if not isinstance(content, dict):
+        raise ValueError("it is not a JSON object")
+    if content.pop(_CHECKSUM, None) != _digest(content):
+        raise ValueError("its checksum does not fit its content")
+    return content
+
+
+def _dump(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_dump(content)).hexdigest()[:16]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,11 +10,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from muntin.sinks.durable import TEMPORARY, make_folder, write_atomically
-from muntin.sinks.manifest import FORMAT, check_format
+from muntin.sinks.durable import TEMPORARY, make_folder, seal, write_atomically
+from muntin.sinks.manifest import FORMAT, opened
 from muntin.sinks.problems import SinkError
 
 MARKER = "_muntin.json"
+COMMITS = "_commits"
 QUERIES = "_queries.json"
 # b for the results of a batch, c for a compaction up to a batch.
 _DATA_NAME = re.compile(r"[bc](\d{20})-[0-9A-Za-z_.-]+\.parquet")
@@ -59,21 +59,31 @@ def read_marker(root: Path) -> str | None:
     """The run that writes to the folder; None where nobody does."""
     path = root / MARKER
     try:
-        content = json.loads(path.read_bytes())
+        content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValueError as error:
-        raise SinkError(f"{path} is damaged: {error}", hint="restore it from a copy") from error
-    check_format(content, str(path))
-    return str(content.get("run", ""))
+    return str(opened(content, str(path)).get("run", ""))
 
 
 def claim(root: Path, run: str) -> None:
     """Make the folder one for results of this run; one that holds anything else is refused."""
+    owner = check_owner(root, run)
+    if owner is None or (run and not owner):
+        make_folder(root)
+        write_atomically(root / MARKER, seal({"format": FORMAT, "run": run}))
+
+
+def check_owner(root: Path, run: str) -> str | None:
+    """The run that writes to the folder, if any; refuse what is not for results of this run."""
     owner = read_marker(root)
     if owner is None:
-        make_folder(root)
-        foreign = sorted(path.name for path in root.iterdir() if not path.name.startswith("."))
+        names = (path.name for path in root.iterdir()) if root.exists() else ()
+        foreign = sorted(name for name in names if not name.startswith("."))
+        if COMMITS in foreign:
+            raise SinkError(
+                f"{root} holds results of Muntin, but its {MARKER} is gone",
+                hint="restore it from a copy",
+            )
         if foreign:
             raise SinkError(
                 f"{root} holds other files than results of Muntin, such as {foreign[0]}",
@@ -84,9 +94,7 @@ def claim(root: Path, run: str) -> None:
             f"{root} holds the results of another run",
             hint="continue with that run's checkpoint, or choose another folder",
         )
-    if owner is None or (run and not owner):
-        content = json.dumps({"format": FORMAT, "run": run})
-        write_atomically(root / MARKER, content.encode())
+    return owner
 
 
 def remove_temporary(root: Path) -> None:
@@ -99,15 +107,12 @@ def declared(root: Path) -> dict[str, pa.Schema]:
     """The queries whose columns are known, whether they have results or not."""
     path = root / QUERIES
     try:
-        content = json.loads(path.read_bytes())
+        content = path.read_bytes()
     except FileNotFoundError:
         return {}
-    except ValueError as error:
-        raise SinkError(f"{path} is damaged: {error}", hint="restore it from a copy") from error
-    check_format(content, str(path))
     return {
         name: pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
-        for name, schema in content["queries"].items()
+        for name, schema in opened(content, str(path))["queries"].items()
     }
 
 
@@ -123,5 +128,4 @@ def declare(root: Path, schemas: Mapping[str, pa.Schema]) -> None:
         name: base64.b64encode(schema.serialize().to_pybytes()).decode()
         for name, schema in merged.items()
     }
-    content = json.dumps({"format": FORMAT, "queries": encoded})
-    write_atomically(root / QUERIES, content.encode())
+    write_atomically(root / QUERIES, seal({"format": FORMAT, "queries": encoded}))

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muntin.sinks.durable import TEMPORARY, make_folder, remove, sync, write_atomically
-from muntin.sinks.manifest import FileEntry, Manifest, Snapshot, chain, parse_name
+from muntin.sinks.layout import COMMITS
+from muntin.sinks.manifest import FileEntry, Manifest, Snapshot, chain, damaged, parse_name
 from muntin.sinks.problems import SinkError
 
-COMMITS = "_commits"
 _LOOKS = 20
 _PAUSE = 0.05
 
@@ -52,6 +52,21 @@ class CommitLog:
         """Replace all manifests up to a batch by one, with other files of the same rows."""
         self._write(Manifest(batch, previous, tuple(files), is_checkpoint=True))
 
+    def reached(self) -> int:
+        """The last batch up to which no manifest is missing; -1 for none."""
+        newest, later = self._manifests()
+        base = -1 if newest is None else newest.batch
+        while (found := chain(newest, later)) is None:
+            later.pop()
+        return found.batches[-1] if found.batches else base
+
+    def skip_to(self, batch: int) -> None:
+        """Go on behind a batch, with the files of the manifests that are there."""
+        newest, later = self._manifests()
+        files = [entry for each in ([newest] if newest else []) + later for entry in each.files]
+        last = max([batch, *(each.batch for each in later)])
+        self.checkpoint(last, -1 if newest is None else newest.batch, files)
+
     def prune(self, base: int) -> None:
         """Remove manifests that neither the checkpoint of batch ``base`` nor a later one needs."""
         old = []
@@ -74,6 +89,10 @@ class CommitLog:
         remove(self.folder / name for name in self._names() if name.startswith(TEMPORARY))
 
     def _chain(self) -> Snapshot | None:
+        return chain(*self._manifests())
+
+    def _manifests(self) -> tuple[Manifest | None, list[Manifest]]:
+        """The newest checkpoint, and the manifests of later batches in order."""
         parsed = {name: parse_name(name) for name in self._names()}
         found = {name: kind for name, kind in parsed.items() if kind is not None}
         self._read = {name: read for name, read in self._read.items() if name in found}
@@ -81,7 +100,7 @@ class CommitLog:
         newest = self._load(checkpoints[-1]) if checkpoints else None
         base = newest.batch if newest is not None else -1
         later = sorted(name for name, kind in found.items() if not kind[1] and kind[0] > base)
-        return chain(newest, [self._load(name) for name in later])
+        return newest, [self._load(name) for name in later]
 
     def _names(self) -> list[str]:
         try:
@@ -92,7 +111,10 @@ class CommitLog:
     def _load(self, name: str) -> Manifest:
         if name not in self._read:
             path = self.folder / name
-            self._read[name] = Manifest.from_bytes(path.read_bytes(), str(path))
+            manifest = Manifest.from_bytes(path.read_bytes(), str(path))
+            if manifest.name != name:
+                raise damaged(str(path), f"it is {manifest.name}")
+            self._read[name] = manifest
         return self._read[name]
 
     def _write(self, manifest: Manifest) -> None:

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from muntin.sinks.durable import seal, unseal
 from muntin.sinks.problems import SinkError
 
-FORMAT = 1
+FORMAT = 2
+_UNSEALED = 1  # the format before checksums, which is read and not written
 NONE = -1  # the batch before the first
 _NAME = re.compile(r"(\d{20})(\.checkpoint)?\.json")
 
@@ -30,6 +32,7 @@ class FileEntry:
         rows: How many rows it holds.
         bytes: Its size.
         schema: A fingerprint of its columns.
+        checksum: The CRC-32 of its content; empty where nobody has taken it.
     """
 
     query: str
@@ -37,6 +40,7 @@ class FileEntry:
     rows: int
     bytes: int
     schema: str
+    checksum: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Manifest:
             "checkpoint": self.is_checkpoint,
             "files": [asdict(entry) for entry in self.files],
         }
-        return json.dumps(content, separators=(",", ":")).encode()
+        return seal(content)
 
     @classmethod
     def from_bytes(cls, content: bytes, where: str) -> Manifest:
@@ -76,26 +80,37 @@ class Manifest:
             content: The content of the file.
             where: Its path, for the message.
         """
+        read = opened(content, where)
         try:
-            read = json.loads(content)
-            check_format(read, where)
             files = tuple(FileEntry(**entry) for entry in read["files"])
             return cls(read["batch"], read["previous"], files, read["checkpoint"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise SinkError(
-                f"{where} is no manifest: {error}",
-                hint="it was changed by hand or damaged: restore it from a copy",
-            ) from error
+        except (KeyError, TypeError) as error:
+            raise damaged(where, error) from error
 
 
-def check_format(content: Any, where: str) -> None:
-    """Refuse what a later Muntin has written."""
-    found = content.get("format") if isinstance(content, dict) else None
-    if found != FORMAT:
+def opened(content: bytes, where: str) -> dict[str, Any]:
+    """What a file of ours says; one that has changed, or that a later Muntin wrote, is refused."""
+    try:
+        read = json.loads(content)
+        found = read.get("format") if isinstance(read, dict) else None
+        if found == FORMAT:
+            return unseal(content)
+    except ValueError as error:
+        raise damaged(where, error) from error
+    if found != _UNSEALED:
         raise SinkError(
             f"{where} has format {found!r}, this version of Muntin knows {FORMAT}",
             hint="use the version of Muntin that wrote it, or a later one",
         )
+    known: dict[str, Any] = read
+    return known
+
+
+def damaged(where: str, reason: object) -> SinkError:
+    """The error for a file of ours that is not as it was written."""
+    return SinkError(
+        f"{where} is damaged: {reason}", hint="it was changed since: restore it from a copy"
+    )
 
 
 def parse_name(name: str) -> tuple[int, bool] | None:

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from muntin.sinks import layout
 from muntin.sinks.compaction import Compactor
-from muntin.sinks.durable import local_path, make_folder, remove, sync_all
+from muntin.sinks.data_file import data_path, write_data
+from muntin.sinks.durable import local_path, remove, sync_all
 from muntin.sinks.log import CommitLog
 from muntin.sinks.manifest import FileEntry
 from muntin.sinks.problems import SinkError
-from muntin.sinks.schemas import fingerprint
 from muntin.sinks.sink import Sink, Writer
 
 COMPACT_EVERY = 64
-_SMALL = 10_000  # rows
 
 
 @dataclass(frozen=True)
@@ -62,17 +60,9 @@ class ParquetWriter(Writer[FileEntry]):
         written: list[Path],
     ) -> FileEntry:
         root = Path(self.root)
-        folder = root / layout.folder_of(query)
-        make_folder(folder)
-        path = folder / layout.file_name("b", batch_id, attempt_id)
+        path = data_path(root, query, layout.file_name("b", batch_id, attempt_id))
         written.append(path)
-        # Small files are merged before long: only then is it worth to encode them well.
-        is_small = table.num_rows < _SMALL
-        compression = "none" if is_small else "zstd"
-        pq.write_table(table, path, use_dictionary=not is_small, compression=compression)
-        relative = path.relative_to(root).as_posix()
-        size = path.stat().st_size
-        return FileEntry(query, relative, table.num_rows, size, fingerprint(table.schema))
+        return write_data(root, path, query, table, lasts=False)
 
 
 class ParquetSink(Sink[FileEntry]):
@@ -103,6 +93,26 @@ class ParquetSink(Sink[FileEntry]):
         """The half that runs in tasks."""
         self._claim("")
         return ParquetWriter(str(self.root))
+
+    def places(self, entries: Sequence[FileEntry]) -> set[str]:
+        """The folder, if anything goes there."""
+        return {str(self.root)} if entries else set()
+
+    def positions(self, run: str) -> dict[str, int]:
+        """The last batch of the folder's manifests."""
+        try:
+            layout.check_owner(self.root, run)
+            return {str(self.root): self._log.reached()}
+        except OSError as error:
+            raise SinkError.of("use", self.root, error) from error
+
+    def skip_to(self, batches: Mapping[str, int], run: str) -> None:
+        """Take batches up to one for committed, with the files that manifests still name."""
+        self._claim(run)
+        try:
+            self._log.skip_to(batches[str(self.root)])
+        except OSError as error:
+            raise SinkError.of("write to", self.root, error) from error
 
     def recover(self, last_batch: int, *, run: str = "") -> None:
         """Remove every file that is not committed.

@@ -171,21 +171,34 @@ class PostgresSink(DatabaseSink):
         self._connection: Any = None
         self._is_prepared = False
 
-    def transact(self, work: Callable[[PostgresLedger], T]) -> T:
+    @property
+    def place(self) -> str:
+        """The database, schema and prefix."""
+        return f"{self._address!r} schema {self.schema}" + f" prefix {self.prefix}" * bool(
+            self.prefix
+        )
+
+    def transact(self, work: Callable[[PostgresLedger], T], *, is_look: bool = False) -> T:
         """Do work in a transaction; a lost connection is made again."""
         psycopg = driver()
         failure: Any = None
+        begun = time.monotonic()
         # Who has never been connected learns at once what is wrong with the address.
         for wait in waits(self.patience if self._is_prepared else 0):
-            if failure is not None:
-                _logger.warning("%r failed, trying again: %s", self, self._words(failure))
-                time.sleep(wait)
+            time.sleep(wait)
             try:
-                return self._attempt(work)
+                done = self._attempt(work, is_look=is_look)
             except psycopg.Error as error:
-                failure = error
                 if not self._may_pass(error):
+                    failure = error
                     break
+                if failure is None and self._is_prepared:
+                    self._tell_lost(error)
+                failure = error
+            else:
+                if failure is not None:
+                    _logger.info("%r is back after %.1f s", self, time.monotonic() - begun)
+                return done
         state = failure.sqlstate or ""
         hint = _HINTS.get(state) or _HINTS.get(state[:2])
         # Not chained: nobody has looked through the driver's message for secrets.
@@ -194,17 +207,26 @@ class PostgresSink(DatabaseSink):
             hint=hint or f"check the server, and {self._address.origin}",
         ) from None
 
-    def _attempt(self, work: Callable[[PostgresLedger], T]) -> T:
+    def _tell_lost(self, error: Any) -> None:
+        """Say once that the server is down, however often it is tried meanwhile."""
+        _logger.warning(
+            "%r is lost and tried again for up to %.0f s: %s",
+            self,
+            self.patience,
+            self._words(error),
+        )
+
+    def _attempt(self, work: Callable[[PostgresLedger], T], *, is_look: bool) -> T:
         if self._connection is None or self._connection.closed:
             self._connection = self._address.connect()
             self._check_version()
         with self._connection.transaction():
             ledger = PostgresLedger(self._connection, self.schema, self.prefix)
             ledger.execute(_DURABLE)
-            if not self._is_prepared:
+            if not (self._is_prepared or is_look):
                 ledger.prepare()
             done = work(ledger)
-        self._is_prepared = True
+        self._is_prepared |= not is_look
         return done
 
     def _may_pass(self, error: Any) -> bool:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from muntin.errors import UnknownQueryError, did_you_mean
 from muntin.sinks import layout
+from muntin.sinks.data_file import read_data
 from muntin.sinks.durable import local_path
 from muntin.sinks.log import CommitLog
 from muntin.sinks.manifest import FileEntry
@@ -71,7 +72,10 @@ class Output(Mapping[str, pa.Table]):
                 missing = error
                 continue
             return concat(query, tables) if tables else self._empty(query)
-        raise SinkError.of("read results of", query, missing)
+        raise SinkError(
+            f"{missing.filename} holds committed results of {query}, and is not there",
+            hint="restore it from a copy; files(query) names those that are to be there",
+        )
 
     def files(self, query: str, *, version: int | None = None) -> list[str]:
         """The paths of a query's committed files, for any reader of Parquet."""
@@ -85,8 +89,7 @@ class Output(Mapping[str, pa.Table]):
         return [pq.read_schema(self.root / entry.path) for entry in firsts.values()]
 
     def _read(self, entry: FileEntry) -> pa.Table:
-        # Not a dataset: that would take folders named key=value above it for columns.
-        return pq.ParquetFile(self.root / entry.path).read()
+        return read_data(self.root, entry)
 
     def _entries(self, query: str, version: int | None) -> list[FileEntry]:
         entries = [

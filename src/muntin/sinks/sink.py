@@ -58,6 +58,30 @@ class Sink(ABC, Generic[Entry]):
             entries: What the successful attempts of all its tasks returned, in any order.
         """
 
+    def places(self, entries: Sequence[Entry]) -> set[str]:
+        """The names of the places that keep these entries; none for a sink that keeps nothing.
+
+        A sink with places is held to them: a run goes on only where each has all results so far.
+        """
+        del entries
+        return set()
+
+    def positions(self, run: str) -> Mapping[str, int]:
+        """The last batch of a run that is committed in each of the sink's places; -1 for none.
+
+        It is asked before anything else, and changes nothing.
+        """
+        del run
+        return {}
+
+    def skip_to(self, batches: Mapping[str, int], run: str) -> None:
+        """Take all batches up to these, by place, for committed: they are lost, and that is known.
+
+        Args:
+            batches: The batches, by the names of some of the sink's places.
+            run: The name of the run.
+        """
+
     def recover(self, last_batch: int, *, run: str = "") -> None:
         """Undo what was written and not committed; called before the first batch.
 

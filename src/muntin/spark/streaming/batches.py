@@ -13,6 +13,7 @@ from muntin.sinks import Sink, Writer
 from muntin.spark.streaming.arrivals import refuse_missing
 from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.flush import flush
+from muntin.spark.streaming.gap import Delivery
 from muntin.spark.streaming.job import PROPERTY, Job
 from muntin.spark.streaming.plans import Planner, result_schemas
 from muntin.spark.streaming.problems import RunError
@@ -55,13 +56,20 @@ class BatchRunner:
         aside: Sink[Any] | None,
         limits: Limits,
     ) -> None:
-        self._checkpoint, self._planner = checkpoint, planner
-        self._sink, self._aside, self._limits = sink, aside, limits
+        self._checkpoint, self._planner, self._limits = checkpoint, planner, limits
         last = checkpoint.last_committed()
         self.outcome = checkpoint.records.outcome(last) or BatchOutcome(batch=last)
+        self._sink = Delivery(sink, dict(self.outcome.delivered))
+        self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
         self.timing = Timing()
         self._shipped: set[str] = set()
         self._declared = ""
+
+    def resume(self, *, accepts_gaps: bool) -> None:
+        """Let the sinks go on behind the last batch; results that they lack are refused."""
+        for each in (self._sink, self._aside):
+            if each is not None:
+                each.resume(self.outcome.batch, self._checkpoint.run, accepts_gaps=accepts_gaps)
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Run one batch, from its record to its outcome."""
@@ -127,7 +135,7 @@ class BatchRunner:
 
     def _declare(self, plan: str) -> None:
         if plan != self._declared:
-            self._sink.declare(result_schemas(self._planner.named(plan)))
+            self._sink.sink.declare(result_schemas(self._planner.named(plan)))
             self._declared = plan
 
     def _ship(self, session: SparkSession, record: BatchRecord) -> None:
@@ -208,6 +216,8 @@ class BatchRunner:
             dict(results),
             dict(errors),
             sum(report.state_bytes for report in reports) if reports else before.state_bytes,
+            dict(self._sink.batches),
+            before.set_aside if self._aside is None else dict(self._aside.batches),
             recent.rows,
             recent.ticks,
         ).without_others(names)

@@ -64,6 +64,8 @@ class BatchOutcome:
         results: Rows of results by query.
         errors: Failed values by query.
         state_bytes: Bytes of all state.
+        delivered: The last batch that had results, for each place that keeps them.
+        set_aside: The last batch that had late or bad rows, for each place that keeps those.
         recent_rows: Rows of recent batches, older ones counting for less.
         recent_ticks: By how much those moved the largest event time, counted alike.
     """
@@ -78,6 +80,8 @@ class BatchOutcome:
     results: dict[str, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     state_bytes: int = 0
+    delivered: dict[str, int] = field(default_factory=dict)
+    set_aside: dict[str, int] = field(default_factory=dict)
     recent_rows: float = 0.0
     recent_ticks: float = 0.0
 

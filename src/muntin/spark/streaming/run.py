@@ -43,6 +43,7 @@ def run(
     checkpoint: str | os.PathLike[str] | None = None,
     on_error: Literal["null", "fail"] = "null",
     on_bad_row: Literal["skip", "fail"] = "skip",
+    on_gap: Literal["fail", "accept"] = "fail",
     side_output: SideOutput | None = None,
     max_ahead: DurationLike | None = "1 day",
     partitions: int | None = None,
@@ -77,6 +78,9 @@ def run(
             counted, or it ends the run.
         on_bad_row: What a row without a time that can be used does: it is left out and counted,
             or it ends the run.
+        on_gap: What results do that are missing from the sink, though a batch before has delivered
+            them: they end the start, or are accepted as lost. Sinks that keep nothing
+            themselves (memory, console, callback) have no gaps.
         side_output: Where rows go that are late or bad, with all their columns: a folder, a sink,
             or a function of the batch id, ``late_rows`` or ``bad_rows``, and the rows.
         max_ahead: How far ahead of the clock a time may be; a row beyond is a bad row. None for
@@ -109,6 +113,7 @@ def run(
     destination = memory() if sink is None else sink
     aside = read_side_output(side_output, destination)
     chosen = read_trigger(trigger)
+    accepts_gaps = not is_fail("on_gap", on_gap, "accept")
     asked = read_queries(queries)
     spread = _spread(source, partitions, buckets)
     kept = Checkpoint(_temporary() if checkpoint is None else checkpoint, spread)
@@ -119,10 +124,8 @@ def run(
         planner = Planner(
             source, time, kept, static, name=name, strategy=strategy, optimizer=optimizer
         )
-        for each in (destination, aside):
-            if each is not None:
-                each.recover(kept.last_committed(), run=kept.run)
         runner = BatchRunner(kept, planner, destination, aside, limits)
+        runner.resume(accepts_gaps=accepts_gaps)
         planner.start(asked, runner.outcome)
         started = Run(source, kept, planner, runner, destination, aside, chosen)
         if "availableNow" not in chosen:
