@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = [
-    pytest.param(path, marks=[pytest.mark.long] if path.name == "streaming.py" else [])
-    for path in sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
-]
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

@@ -24,3 +24,12 @@ def test_the_readme_names_the_two_commands() -> None:
     text = README.read_text()
     assert "make demo" in text
     assert "make test" in text
+
+
+def test_ci_runs_what_contributors_run() -> None:
+    """The two commands as they are named, so that a clone is never red where CI was green."""
+    commands = (README.parent / ".ci" / "run").read_text().splitlines()
+    made = [command for command in commands if command.startswith("make")]
+    assert made == ["make lint", "make test"]
+    for page in (README, README.parent / "CONTRIBUTING.md"):
+        assert all(command in page.read_text() for command in made)

@@ -24,7 +24,6 @@ MUNTIN = str(Path(sys.executable).parent / "muntin")
 
 
 @pytest.mark.spark
-@pytest.mark.long
 def test_the_demo() -> None:
     pytest.importorskip("pyspark")
     if find_java() is None:

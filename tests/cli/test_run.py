@@ -107,7 +107,6 @@ def started() -> Iterator[Callable[..., Command]]:
 
 
 @pytest.mark.spark
-@pytest.mark.long
 def test_a_crash_loses_nothing(
     tmp_path: Path, started: Callable[..., Command], muntin: Muntin, monkeypatch: Any
 ) -> None:

@@ -10,12 +10,20 @@ import pytest
 
 from muntin.bench.sharing.data import hour
 from muntin.bench.spark.benchmark import Scale
-from muntin.bench.spark.bounded import Input, measure_workload, promises, steps, table
+from muntin.bench.spark.bounded import (
+    SCAN,
+    TRIP,
+    WAYS,
+    Input,
+    measure_workload,
+    promises,
+    steps,
+    table,
+)
 
 TINY = Scale(20_000, 50, (1, 4), separately=2, row_group=4_000)
 
 
-@pytest.mark.long
 def test_bounded_side(spark: Any, tmp_path: Path) -> None:
     market = hour(TINY.rows, TINY.symbols)
     path = str(tmp_path / "trades.parquet")
@@ -24,9 +32,12 @@ def test_bounded_side(spark: Any, tmp_path: Path) -> None:
     found = measure_workload(given, "C low sharing", TINY.sizes, TINY.separately, 2)
     shown = table(found, TINY.sizes)
     assert len(shown.columns) == 1 + len(TINY.sizes)
-    assert [row[0].split(":")[0] for row in shown.rows].count("Spark") == 2
+    *sides, separately, planning = [row[0] for row in shown.rows]
+    assert sides == [SCAN, TRIP, *(f"Muntin {way}" for way in WAYS)]
+    assert separately.startswith("Spark: window() queries one by one")
+    assert planning.startswith("Muntin: parse and plan")
     assert "rows to partials" in [row[0] for row in steps(found, max(TINY.sizes)).rows]
-    assert len(shown.timed[0]) == 1 + 2 * len(TINY.sizes)
+    assert len(shown.timed[0]) == 2 + 2 * len(TINY.sizes)
     checks = list(promises([found], TINY.sizes))
     assert len(checks) == 6
     assert all(0 < check.low <= check.value <= check.high for check in checks)  # type: ignore[operator]

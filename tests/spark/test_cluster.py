@@ -68,7 +68,6 @@ def drive(folder: Path, *arguments: str) -> None:
     assert status == 0, log.read_text()[-4000:]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", ["installed", "shipped"])
 @pytest.mark.parametrize("kind", ["frame", "files"])
 def test_bounded_answers_are_those_of_the_local_engine(driven: Path, way: str, kind: str) -> None:
@@ -78,7 +77,6 @@ def test_bounded_answers_are_those_of_the_local_engine(driven: Path, way: str, k
         assert_same_rows(found, answers[name])
 
 
-@pytest.mark.long
 def test_a_stream_shows_nothing_of_processes_that_died(driven: Path) -> None:
     assert all((driven / name).exists() for name in STRUCK)
     output = sinks.read(driven / "out")
@@ -88,7 +86,6 @@ def test_a_stream_shows_nothing_of_processes_that_died(driven: Path) -> None:
         assert_same_rows(output[name], table)
 
 
-@pytest.mark.long
 def test_workers_have_the_code_in_either_way(driven: Path) -> None:
     told = json.loads((driven / "workers.json").read_text())
     for worker in told["installed"]:
@@ -98,7 +95,6 @@ def test_workers_have_the_code_in_either_way(driven: Path) -> None:
     assert len({worker["folder"] for worker in told["shipped"]}) == 2
 
 
-@pytest.mark.long
 def test_workers_compile_nothing_that_was_shipped(driven: Path) -> None:
     for worker in json.loads((driven / "workers.json").read_text())["shipped"]:
         given = {path.name for path in Path(worker["folder"], worker["given"]).glob("*.nbc")}

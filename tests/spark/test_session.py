@@ -115,7 +115,6 @@ except muntin.spark.SparkError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_an_archive_is_recorded_once_and_then_used(tmp_path: Path) -> None:
     """Two sessions, one after the other, in one process, with a cache of their own."""
     found = java.find_java()

@@ -77,7 +77,6 @@ def test_a_bank_is_checked_and_timed() -> None:
     assert [check.limit for check in checks] == [5, 25, 20, 25]
 
 
-@pytest.mark.long
 def test_many_ranges_compare_flatfit_with_flatfat(works: dict[str, Workload]) -> None:
     section = promises.many_ranges(works["sum"], (2,), answers=64)
     assert section.rows[0][0] == "ranges 1 to 2"

@@ -98,7 +98,6 @@ def test_higher_rates_leave_fewer_trees_as_in_the_thesis() -> None:
     assert all(each / 2 <= count <= each * 2 for count, each in zip(ours, thesis, strict=True))
 
 
-@pytest.mark.long
 def test_estimates_stand_beside_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     costs = MachineCosts(5e-9, dict.fromkeys(TECHNIQUES, TechniqueCosts(1e-8, 1e-9, 1e-9)))
     monkeypatch.setattr(estimates, "trials", lambda: {("row", ()): list})
@@ -160,7 +159,6 @@ def test_runs_of_known_costs_are_foretold() -> None:
     assert foretold == pytest.approx([run.seconds for run in known], rel=1e-3)
 
 
-@pytest.mark.long
 def test_plans_of_the_engine_are_compared() -> None:
     coarse = tuple((8 * overlap, 8) for overlap in range(2, 12))
     fine = EngineLoad("fine", "max", ((2, 1), *coarse), 0.5)

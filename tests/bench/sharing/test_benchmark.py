@@ -26,7 +26,7 @@ from muntin.bench.sharing.rows import columns_of, satisfied
 from muntin.bench.sharing.workloads import NAMES, workload
 from muntin.plan.nodes import Strategy
 
-TINY = Scale(5000, 40, (4, 16), (4, 16), 64, (0, 1), None, 2, 0.5, 3000, (1, 4), 2, (1, 50))
+TINY = Scale(2000, 20, (4, 9), (4, 9), 16, (0, 1), None, 2, 0.5, 3000, (1, 4), 2, (1, 50))
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,6 @@ def test_state_grows_with_the_groups() -> None:
     assert 50 * few.state_bytes < many.state_bytes < 200 * few.state_bytes
 
 
-@pytest.mark.long
 def test_the_report_is_whole(report: Report, tmp_path: Path) -> None:
     titles = [section.title for section in report.sections]
     for name in NAMES:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -75,6 +75,20 @@ Times = dict[tuple[str, float], float | None]
 
 class OutOfTimeError(MuntinError):
     """Planning has used up what it was given."""
+
+
+def up_to(queries: int) -> tuple[Experiment, ...]:
+    """The experiments without sets of more queries.
+
+    >>> [max(each.values) for each in up_to(10_000) if each.varied == "queries"]
+    [10000]
+    """
+    return tuple(
+        replace(each, values=tuple(value for value in each.values if value <= queries))
+        if each.varied == "queries"
+        else each
+        for each in EXPERIMENTS
+    )
 
 
 def figures_35_to_39(budget: float, experiments: Sequence[Experiment] = EXPERIMENTS) -> Part:

@@ -36,6 +36,7 @@ class Scale:
     steps: int = 1_000_000
     powers: tuple[int, ...] = (10, 14, 18, 22)
     slides: tuple[int, ...] = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 25, 30, 40, 50)
+    planned: int = 1_000_000
     planning: float = 3.0
     overlap: int = 10_000
     running: float = 2.0
@@ -124,7 +125,9 @@ def parts(scale: Scale) -> dict[str, dict[str, Callable[[], Part]]]:
             "Figures 27, 28": lambda: single_steps.figures_27_28(scale.steps),
             "Figures 19, 29": lambda: memory.figures_19_29(scale.powers),
             "Figure 34": lambda: edge_operations.figure_34(scale.slides),
-            "Figures 35 to 39": lambda: plan_times.figures_35_to_39(scale.planning),
+            "Figures 35 to 39": lambda: plan_times.figures_35_to_39(
+                scale.planning, plan_times.up_to(scale.planned)
+            ),
             "Figure 41": lambda: node_costs.figure_41(scale.seeds),
             "Figures 47, 48": lambda: estimated_rates.figures_47_48(scale.running, scale.overlap),
         },
