@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 
 from muntin.bench.sharing.data import hour
 from muntin.bench.spark.benchmark import Scale
