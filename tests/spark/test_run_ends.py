@@ -17,8 +17,9 @@ import pytest
 import muntin
 from muntin import sinks
 from muntin.errors import DataError, MuntinError
-from muntin.spark.streaming.arrivals import missing_files
+from muntin.spark.streaming.arrivals import Arrivals, mark, marks
 from muntin.spark.streaming.interrupts import ctrl_c
+from muntin.spark.streaming.logs import SparkLogs
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.run import run
 from muntin.testing import assert_same_rows, trades
@@ -204,5 +205,10 @@ def test_files_of_a_batch_are_found_in_compacted_logs(tmp_path: Path) -> None:
     ]
     (log / "9.compact").write_text("\n".join(["v1", *entries[:10]]))
     (log / "10").write_text("\n".join(["v1", entries[10]]))
-    assert list(missing_files(tmp_path, 1)) == ["/gone 9.parquet", "/gone 10.parquet"]
-    assert list(missing_files(tmp_path, 2)) == []
+    logs = SparkLogs(tmp_path)
+    first, second = logs.offsets(0), logs.offsets(1)
+    arrivals = Arrivals(tmp_path, first, second)
+    assert list(arrivals.missing()) == ["/gone 9.parquet", "/gone 10.parquet"]
+    whole = mark(f"file:///gone%20{number}.parquet" for number in range(11))
+    assert marks(tmp_path, second) == (whole,)
+    assert arrivals.added_to(marks(tmp_path, first)) == (whole,)

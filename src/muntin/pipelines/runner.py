@@ -22,7 +22,7 @@ from muntin.pipelines.sink_making import sinks_of_stream
 from muntin.sinks import Sink
 from muntin.spark import SparkWarning
 from muntin.spark import session as make_session
-from muntin.spark.streaming.checkpoint import is_complete
+from muntin.spark.streaming.checkpoint import is_begun, is_complete
 from muntin.spark.streaming.lock import hold
 
 _logger = logging.getLogger("muntin.pipelines")
@@ -132,7 +132,7 @@ def _streams(
         stream
         for stream in pipeline.streams
         if pipeline.queries[stream.name]
-        or (known is not None and (known / stream.name.lower() / "changes.json").exists())
+        or (known is not None and is_begun(known / stream.name.lower()))
     ]
     if not chosen:
         raise MuntinError("there are no queries to run", hint="write CREATE QUERY ... AS ...")

@@ -1,77 +1,148 @@
-"""The files of a batch, as Spark's own logs in the checkpoint name them."""
+"""The files that a stream's sources have named, as Spark's own logs in the checkpoint say."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from muntin.errors import DataError
+from muntin.spark.streaming.writing import damaged, missing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _IGNORE = "spark.sql.files.ignoreMissingFiles"
+_COMPACT = ".compact"
+_MASK = (1 << 64) - 1
 
 
-def refuse_missing(session: SparkSession, folder: Path, batch: int) -> None:
-    """Refuse a batch with files that are gone: Spark would read it without them, and go on.
+class Arrivals:
+    """The files that a batch reads, by source.
 
-    That happens to a batch that is run again, and to one whose file went between two looks.
+    Args:
+        folder: Spark's part of the checkpoint.
+        before: How far each source was read before the batch, as `SparkLogs.offsets` has it.
+        offsets: How far it is read by the end of the batch.
     """
-    missing = next(missing_files(folder, batch), None)
-    if missing is not None and session.conf.get(_IGNORE, "false") != "true":
-        raise DataError(
-            f"{missing}, which batch {batch} reads, is not there any more",
-            hint=f"put the file back and start again, or set {_IGNORE} to do without it",
+
+    def __init__(self, folder: Path, before: Sequence[str], offsets: Sequence[str]) -> None:
+        self._found: list[list[str] | None] = []
+        first = dict(enumerate(map(_log_offset, before)))
+        for number, last in enumerate(map(_log_offset, offsets)):
+            log, after = FileLog.of(folder, number), first.get(number)
+            self._found.append(
+                list(log.between(-1 if after is None else after, last))
+                if log is not None and last is not None
+                else None
+            )
+
+    def refuse_missing(self, session: SparkSession, batch: int) -> None:
+        """Refuse a batch with files that are gone: Spark would read it without them, and go on.
+
+        That happens to a batch that is run again, and to one whose file went between two looks.
+        """
+        gone = next(self.missing(), None)
+        if gone is not None and session.conf.get(_IGNORE, "false") != "true":
+            raise DataError(
+                f"{gone}, which batch {batch} reads, is not there any more",
+                hint=f"put the file back and start again, or set {_IGNORE} to do without it",
+            )
+
+    def missing(self) -> Iterator[str]:
+        """The local files of the batch that are not there."""
+        for uris in self._found:
+            for uri in uris or ():
+                parts = urlsplit(uri)
+                if parts.scheme in ("", "file") and not Path(unquote(parts.path)).exists():
+                    yield unquote(parts.path)
+
+    def added_to(self, before: Sequence[str]) -> tuple[str, ...]:
+        """The marks of all files so far, given those before the batch; one for each source."""
+        known = dict(enumerate(before))
+        return tuple(
+            "" if uris is None else mark(uris, known.get(number, ""))
+            for number, uris in enumerate(self._found)
         )
 
 
-def missing_files(folder: Path, batch: int) -> Iterator[str]:
-    """The local files of a batch that are not there; ``folder`` is Spark's own checkpoint."""
-    before = dict(enumerate(_offsets(folder, batch - 1)))
-    for number, last in enumerate(_offsets(folder, batch)):
-        if last is None:
-            continue
-        first = before.get(number)
+def marks(folder: Path, offsets: Sequence[str]) -> tuple[str, ...]:
+    """The marks of all files that Spark's logs name up to some offsets."""
+    found = []
+    for number, end in enumerate(map(_log_offset, offsets)):
+        log = FileLog.of(folder, number)
+        found.append("" if log is None or end is None else mark(log.through(end)))
+    return tuple(found)
+
+
+def mark(uris: Iterable[str], before: str = "") -> str:
+    """How many files there are, and a sum of their hashes: the same in any order.
+
+    >>> mark(["a"], mark(["b"])) == mark(["a", "b"])
+    True
+    """
+    count, total = (int(part, 16) for part in (before or "0-0").split("-"))
+    for uri in uris:
+        count += 1
+        total += int.from_bytes(hashlib.sha256(uri.encode()).digest()[:8], "big")
+    return f"{count:x}-{total & _MASK:016x}"
+
+
+class FileLog:
+    """The log of a source that reads files: each entry lists files, every tenth all so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def of(cls, folder: Path, number: int) -> FileLog | None:
+        """The log of a source, in Spark's part of the checkpoint; None if it keeps none."""
         log = folder / "sources" / str(number)
-        for path in _arrived(log, -1 if first is None else first, last):
-            if not Path(path).exists():
-                yield path
+        return cls(log) if log.is_dir() else None
+
+    def between(self, first: int, last: int) -> Iterator[str]:
+        """The files of the entries behind one, and up to another."""
+        for number in range(first + 1, last + 1):
+            path = self._folder / str(number)
+            # One that is compacted begins with all files before.
+            for entry in reversed(self._read(path if path.exists() else _compacted(path))):
+                if entry["batchId"] != number:
+                    break
+                yield entry["path"]
+
+    def through(self, last: int) -> Iterator[str]:
+        """The files of all entries up to one."""
+        names = [path.name for path in self._folder.iterdir()]
+        stems = (name.removesuffix(_COMPACT) for name in names if name.endswith(_COMPACT))
+        base = max((int(stem) for stem in stems if stem.isdigit()), default=-1)
+        if base >= 0:
+            for entry in self._read(_compacted(self._folder / str(base))):
+                if entry["batchId"] <= last:
+                    yield entry["path"]
+        yield from self.between(base, last)
+
+    def _read(self, path: Path) -> list[dict[str, Any]]:
+        try:
+            entries = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+            if all(isinstance(entry["path"], str) for entry in entries):
+                return [entry for entry in entries if entry["batchId"] >= 0]
+            raise TypeError("a path is not text")
+        except FileNotFoundError:
+            raise missing(path) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise damaged(path, f"it is not a log of files ({error})") from error
 
 
-def _offsets(folder: Path, batch: int) -> list[int | None]:
-    """How far each source was read by the end of a batch, for those that read files."""
+def _compacted(path: Path) -> Path:
+    return path.with_name(path.name + _COMPACT)
+
+
+def _log_offset(offset: str) -> int | None:
     try:
-        lines = (folder / "offsets" / str(batch)).read_text().splitlines()
-    except OSError:
-        return []
-    return [_log_offset(line) for line in lines[2:]]
-
-
-def _log_offset(line: str) -> int | None:
-    try:
-        offset = json.loads(line)["logOffset"]
+        found = json.loads(offset)["logOffset"]
     except (ValueError, TypeError, KeyError):
         return None
-    return offset if isinstance(offset, int) else None
-
-
-def _arrived(log: Path, first: int, last: int) -> Iterator[str]:
-    """The local files of a source's log behind one offset, and up to another."""
-    for number in range(first + 1, last + 1):
-        for name in (str(number), f"{number}.compact"):
-            try:
-                lines = (log / name).read_text().splitlines()
-            except OSError:
-                continue
-            # One that is compacted begins with all files before.
-            for entry in map(json.loads, reversed(lines[1:])):
-                if entry.get("batchId") != number:
-                    break
-                parts = urlsplit(entry.get("path", "other:"))
-                if parts.scheme in ("", "file"):
-                    yield unquote(parts.path)
-            break
+    return found if isinstance(found, int) else None

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.errors import DataError
 from muntin.sinks import Sink, Writer
-from muntin.spark.streaming.arrivals import refuse_missing
+from muntin.spark.streaming.arrivals import Arrivals
+from muntin.spark.streaming.audit import check_repeat, check_states
 from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.flush import flush
 from muntin.spark.streaming.gap import Delivery
@@ -19,6 +20,7 @@ from muntin.spark.streaming.plans import Planner, result_schemas
 from muntin.spark.streaming.problems import RunError
 from muntin.spark.streaming.records import BatchOutcome, BatchRecord, BucketReport
 from muntin.spark.streaming.stage_a import NO_TIME
+from muntin.spark.streaming.writing import missing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,8 +59,7 @@ class BatchRunner:
         limits: Limits,
     ) -> None:
         self._checkpoint, self._planner, self._limits = checkpoint, planner, limits
-        last = checkpoint.last_committed()
-        self.outcome = checkpoint.records.outcome(last) or BatchOutcome(batch=last)
+        self.outcome = checkpoint.records.before(checkpoint.last_committed() + 1)
         self._sink = Delivery(sink, dict(self.outcome.delivered))
         self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
         self.timing = Timing()
@@ -74,21 +75,19 @@ class BatchRunner:
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Run one batch, from its record to its outcome."""
         begun = time.monotonic()
-        refuse_missing(frame.sparkSession, self._checkpoint.spark_folder, batch)
-        record = self._checkpoint.records.record(batch)
-        if record is None:
-            record = self._decide(batch)
-            self._checkpoint.records.write_record(record)
+        record = self._record(frame.sparkSession, batch)
         self._declare(record.plan)
         self._ship(frame.sparkSession, record)
         reports = [BucketReport.of_bytes(bytes(row.report)) for row in frame.collect()]
         self._check_complete(record, reports)
+        self._check_states(record, reports)
         self._check_failures(record, reports)
-        if self._aside is not None:
-            self._aside.commit(batch, [entry for report in reports for entry in report.aside])
-        self._sink.commit(batch, [entry for report in reports for entry in report.written])
         outcome = self._sum_up(record, reports)
+        # Before any result is committed: a repeat that is another batch is seen, and refused.
         self._checkpoint.records.write_outcome(outcome)
+        if self._aside is not None:
+            self._aside.commit(batch, _aside(reports))
+        self._sink.commit(batch, _written(reports))
         self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
         self.outcome = outcome
         self._planner.adopt(outcome)
@@ -102,22 +101,55 @@ class BatchRunner:
 
         The intention is written first: a batch of that number must not be run instead.
         """
-        last = self._checkpoint.last_committed()
-        if self.outcome.state is None or last < 0:
-            self._checkpoint.finish()
-            return
-        self._checkpoint.begin_finish()
-        record = replace(self._decide(last + 1), plan=self.outcome.state)
-        job = Job(self._checkpoint.run, record, self._add_files(session, record))
-        folder = str(self._checkpoint.spark_folder)
-        reports = flush(session, folder, job, self._checkpoint.buckets, writer)
-        self._check_failures(record, reports)
-        self._sink.commit(record.batch, [entry for each in reports for entry in each.written])
+        records, last = self._checkpoint.records, self._checkpoint.last_committed()
+        record = records.record(last + 1)
+        if record is None or not record.is_closing:
+            if records.outcome(last + 1) is not None:
+                raise RunError(
+                    f"batch {last + 1} had begun when a run before ended, and its results may be "
+                    "committed",
+                    hint="start again with the same checkpoint, let the batch come to its end, and "
+                    "stop with flush=True then",
+                )
+            record = self._closing(last)
+            records.write_record(record)
+        reports: list[BucketReport] = []
+        if record.before is not None:
+            job = Job(self._checkpoint.run, record, self._add_files(session, record))
+            folder = str(self._checkpoint.spark_folder)
+            reports = flush(session, folder, job, self._checkpoint.buckets, writer)
+            self._check_states(record, reports)
+            self._check_failures(record, reports)
+        self._sink.commit(record.batch, _written(reports))
         self.outcome = self._sum_up(record, reports)
-        self._checkpoint.finish()
+        # This closes the checkpoint.
+        records.write_outcome(self.outcome)
 
-    def _decide(self, batch: int) -> BatchRecord:
-        plan, tables = self._planner.next()
+    def _closing(self, last: int) -> BatchRecord:
+        """The record of the last batch: it has no rows, and answers with the plan of the state."""
+        record = self._decide(last + 1, (), ())
+        plan = record.plan if self.outcome.state is None else self.outcome.state
+        return replace(record, plan=plan, is_closing=True)
+
+    def _record(self, session: SparkSession, batch: int) -> BatchRecord:
+        """The record of a batch: the one it has, if it is over the same rows, or another."""
+        records, logs = self._checkpoint.records, self._checkpoint.logs
+        record, before = records.record(batch), records.record(batch - 1)
+        if before is None and batch:
+            raise missing(records.path(batch - 1, "record"))
+        offsets = logs.offsets(batch)
+        arrivals = Arrivals(logs.folder, before.offsets if before else (), offsets)
+        arrived = arrivals.added_to(before.arrivals if before else ())
+        if record is not None:
+            check_repeat(record, offsets, arrived)
+        arrivals.refuse_missing(session, batch)
+        if record is None:
+            record = self._decide(batch, offsets, arrived)
+            records.write_record(record)
+        return record
+
+    def _decide(self, batch: int, offsets: Sequence[str], arrivals: Sequence[str]) -> BatchRecord:
+        plan, tables, changes = self._planner.next()
         clock, before = time.time_ns() // 1000, self.outcome
         is_plain = self._planner.current.timeline.plain
         ahead = None if is_plain else self._limits.max_ahead
@@ -131,6 +163,9 @@ class BatchRunner:
             None if ahead is None else clock + ahead,
             clock,
             tables,
+            changes,
+            offsets,
+            arrivals,
         )
 
     def _declare(self, plan: str) -> None:
@@ -171,6 +206,12 @@ class BatchRunner:
                 hint="this is a mistake in Muntin: nothing of the batch is committed, please "
                 "report it",
             )
+
+    def _check_states(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+        """Refuse a batch that did not start from the state that the batch before left."""
+        found = {report.bucket: report.found for report in reports}
+        if found or record.is_closing:
+            check_states(self._checkpoint.logs.folder, record.batch, self.outcome.tokens, found)
 
     def _check_failures(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
         """Refuse a batch with bad rows or failed values, if asked to: nothing is committed."""
@@ -216,8 +257,20 @@ class BatchRunner:
             dict(results),
             dict(errors),
             sum(report.state_bytes for report in reports) if reports else before.state_bytes,
-            dict(self._sink.batches),
-            before.set_aside if self._aside is None else dict(self._aside.batches),
+            self._sink.after(record.batch, _written(reports)),
+            before.set_aside
+            if self._aside is None
+            else self._aside.after(record.batch, _aside(reports)),
             recent.rows,
             recent.ticks,
+            [report.token for report in sorted(reports, key=lambda each: each.bucket)]
+            or before.tokens,
         ).without_others(names)
+
+
+def _written(reports: Sequence[BucketReport]) -> list[Any]:
+    return [entry for report in reports for entry in report.written]
+
+
+def _aside(reports: Sequence[BucketReport]) -> list[Any]:
+    return [entry for report in reports for entry in report.aside]

@@ -16,17 +16,28 @@ from uuid import uuid4
 import pyarrow as pa
 
 from muntin.plan import SharedPlan
-from muntin.sinks.durable import local_path, make_folder
+from muntin.sinks.durable import TEMPORARY, local_path, make_folder, seal, unseal
 from muntin.sinks.problems import SinkError
+from muntin.spark.streaming.audit import check_moment
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.lock import hold
+from muntin.spark.streaming.logs import SparkLogs
 from muntin.spark.streaming.problems import CheckpointError
-from muntin.spark.streaming.records import RecordLog, read_json
-from muntin.spark.streaming.writing import write_durably, writing_to
+from muntin.spark.streaming.records import RecordLog
+from muntin.spark.streaming.writing import (
+    damaged,
+    missing,
+    read_sealed,
+    write_durably,
+    write_sealed,
+    writing_to,
+)
 
-FORMAT = 1
+FORMAT = 2
 _MARKER = "muntin.json"
-_CHANGES = "changes.json"
+_CHANGES = "changes"
+# A crash before the marker is there leaves these; anything else is not ours.
+_OWN = {"lock", _CHANGES}
 
 
 def _version() -> str:
@@ -73,8 +84,7 @@ class Checkpoint:
             raise
 
     def _open(self, buckets: Buckets) -> None:
-        marker = self.root / _MARKER
-        content = read_json(marker)
+        content = _read_marker(self.root)
         if content is None:
             self._refuse_foreign()
             content = {
@@ -83,27 +93,31 @@ class Checkpoint:
                 "run": uuid4().hex,
                 "partitions": buckets.partitions,
                 "buckets": buckets.count,
-                "status": "open",
             }
-            write_durably(marker, json.dumps(content).encode())
-        _check_format(content, self.root)
-        self.run: str = content["run"]
+            self.run: str = content["run"]
+            # Before the marker: where that is, the changes must be.
+            self.write_changes(Changes())
+            write_durably(self.root / _MARKER, seal(content))
+        self.run = content["run"]
         self.buckets = Buckets(content["partitions"], content["buckets"])
-        self.status: str = content["status"]
-        self._content = content
-        self.records = RecordLog(self.root / "batches")
+        self.records = RecordLog(self.root / "batches", self.run)
         self.records.remove_temporary()
+        self.logs = SparkLogs(self.spark_folder)
         for name in ("plans", "tables"):
             make_folder(self.root / name)
 
     def _refuse_foreign(self) -> None:
-        foreign = [path.name for path in self.root.iterdir() if path.name != "lock"]
+        names = {path.name for path in self.root.iterdir()}
+        if "batches" in names or is_begun(self.root):
+            raise missing(self.root / _MARKER)
+        foreign = sorted(name for name in names - _OWN if not name.startswith(TEMPORARY))
         if foreign:
             raise CheckpointError(
-                f"{self.root} holds other files than a checkpoint of Muntin, such as "
-                f"{sorted(foreign)[0]}",
+                f"{self.root} holds other files than a checkpoint of Muntin, such as {foreign[0]}",
                 hint="choose an empty folder, or one that does not exist",
             )
+        for path in _versions(self.root / _CHANGES).values():
+            path.unlink()
 
     @property
     def spark_folder(self) -> Path:
@@ -112,29 +126,36 @@ class Checkpoint:
 
     def last_committed(self) -> int:
         """The last batch that Spark has committed; -1 for none."""
-        folder = self.spark_folder / "commits"
-        names = os.listdir(folder) if folder.is_dir() else []
-        return max((int(name) for name in names if name.isdigit()), default=-1)
+        return self.logs.committed()
 
     def changes(self) -> Changes | None:
         """The queries and tables that the next batch runs with; None for a fresh checkpoint."""
-        content = read_json(self.root / _CHANGES)
-        if content is None:
-            return None
+        versions = _versions(self.root / _CHANGES)
+        if not versions:
+            raise missing(self.root / _CHANGES / _change_name(0))
+        content = read_sealed(versions[max(versions)], self.run)
+        assert content is not None
         queries, asked = tuple(content["queries"]), tuple(content["asked"])
-        return Changes(content["version"], queries, asked, content["tables"])
+        found = Changes(content["version"], queries, asked, content["tables"])
+        return found if found.version else None
 
     def write_changes(self, changes: Changes) -> None:
         """Make a change durable; it takes effect with the next batch that has no record yet."""
-        write_durably(self.root / _CHANGES, json.dumps(asdict(changes)).encode())
+        folder = self.root / _CHANGES
+        with writing_to(folder):
+            make_folder(folder)
+        before = _versions(folder)
+        path = folder / _change_name(changes.version)
+        write_sealed(path, self.run, asdict(changes))
+        for old in before.values():
+            if old != path:
+                old.unlink(missing_ok=True)
 
     def save_plan(self, plan: SharedPlan) -> str:
         """Keep a plan, and give it a name by its content."""
         content = pickle.dumps((_version(), plan), protocol=5)
-        name = hashlib.sha256(content).hexdigest()[:20]
-        path = self.plan_path(name)
-        if not path.exists():
-            write_durably(path, content)
+        name = _digest(content)
+        self._keep(self.plan_path(name), content)
         return name
 
     def plan(self, name: str) -> SharedPlan:
@@ -151,11 +172,19 @@ class Checkpoint:
         with pa.ipc.new_file(stream, table.schema) as file:
             file.write_table(table.combine_chunks())
         content = stream.getvalue().to_pybytes()
-        name = hashlib.sha256(content).hexdigest()[:20]
-        path = self.table_path(name)
-        if not path.exists():
-            write_durably(path, content)
+        name = _digest(content)
+        self._keep(self.table_path(name), content)
         return name
+
+    @staticmethod
+    def _keep(path: Path, content: bytes) -> None:
+        """Write a file that is named by its content, unless it is there as it should be."""
+        try:
+            if path.read_bytes() == content:
+                return
+        except OSError:
+            pass
+        write_durably(path, content)
 
     def table_path(self, name: str) -> Path:
         """The file of a version of a table."""
@@ -170,26 +199,25 @@ class Checkpoint:
                 if path not in keep:
                     path.unlink(missing_ok=True)
 
-    def begin_finish(self) -> None:
-        """Say that the open windows are about to be answered: no other batch may be run."""
-        self._mark("closing")
-
-    def finish(self) -> None:
-        """Mark the run as ended for good: its open windows have been answered."""
-        self._mark("closed")
-
-    def _mark(self, status: str) -> None:
-        self._content["status"] = self.status = status
-        write_durably(self.root / _MARKER, json.dumps(self._content).encode())
+    @property
+    def is_closing(self) -> bool:
+        """Whether a run has begun to answer the windows that are open: no other batch may run."""
+        newest = self.records.record(self.records.newest("record"))
+        return newest is not None and newest.is_closing
 
     @property
-    def is_flushing(self) -> bool:
-        """Whether a run before had begun to answer the open windows, and was interrupted."""
-        return self.status == "closing"
+    def is_closed(self) -> bool:
+        """Whether the windows that were open have been answered, for good."""
+        return self.is_closing and self.records.newest("outcome") == self.records.newest("record")
+
+    def check(self) -> None:
+        """Refuse a checkpoint that is damaged, or whose parts are not of one moment."""
+        changes = self.changes()
+        check_moment(self.records, self.logs, 0 if changes is None else changes.version)
 
     def refuse_closed(self) -> None:
         """Refuse to go on after the open windows have been answered."""
-        if self.status == "closed":
+        if self.is_closed:
             raise CheckpointError(
                 f"the run in {self.root} is complete: it was stopped with flush=True, and more "
                 "rows may belong to windows that it has answered",
@@ -214,13 +242,24 @@ class Checkpoint:
 
 def is_complete(root: Path) -> bool:
     """Whether the run of a checkpoint has answered its open windows, and so has ended for good."""
-    content = read_json(root / _MARKER)
-    return content is not None and content.get("status") == "closed"
+    content = _read_marker(root)
+    if content is None:
+        return False
+    records = RecordLog(root / "batches", content["run"])
+    newest = records.record(records.newest("record"))
+    if newest is None or not newest.is_closing:
+        return False
+    return records.newest("outcome") == newest.batch
+
+
+def is_begun(root: Path) -> bool:
+    """Whether a folder is the checkpoint of a run that has had queries."""
+    return any(_versions(root / _CHANGES))
 
 
 def load_plan(path: str | os.PathLike[str]) -> SharedPlan:
     """Read a plan from its file."""
-    content = Path(path).read_bytes()
+    content = _read_named(Path(path))
     try:
         _, plan = pickle.loads(content)
     except Exception as error:
@@ -234,15 +273,52 @@ def load_plan(path: str | os.PathLike[str]) -> SharedPlan:
 
 def load_table(path: str | os.PathLike[str]) -> pa.Table:
     """Read a version of a table from its file."""
-    with pa.memory_map(os.fspath(path)) as file:
-        return pa.ipc.open_file(file).read_all()
+    return pa.ipc.open_file(_read_named(Path(path))).read_all()
 
 
-def _check_format(content: dict[str, Any], root: Path) -> None:
-    if content.get("format") != FORMAT:
-        raise CheckpointError(
-            f"the checkpoint {root} has format {content.get('format')!r}, and Muntin "
-            f"{_version()} reads format {FORMAT}",
-            hint="continue with the version of Muntin that wrote it, or start with an empty "
-            "checkpoint",
-        )
+def _read_named(path: Path) -> pa.Buffer:
+    """A file that is named by its content; processes of a machine share its memory."""
+    try:
+        if not path.stat().st_size:
+            raise damaged(path, "it is empty")
+        with pa.memory_map(str(path)) as file:
+            content = file.read_buffer()
+    except FileNotFoundError:
+        raise missing(path) from None
+    if _digest(content) != path.stem.rpartition("-")[2]:
+        raise damaged(path, "its content is not what it is named by")
+    return content
+
+
+def _digest(content: bytes | pa.Buffer) -> str:
+    return hashlib.sha256(content).hexdigest()[:20]
+
+
+def _change_name(version: int) -> str:
+    return f"{version:020d}.json"
+
+
+def _versions(folder: Path) -> dict[int, Path]:
+    """The files of changes by their versions: one, or two where a crash kept one too many."""
+    paths = folder.glob("[0-9]*.json") if folder.is_dir() else ()
+    return {int(path.stem): path for path in paths if path.stem.isdigit()}
+
+
+def _read_marker(root: Path) -> dict[str, Any] | None:
+    path = root / _MARKER
+    try:
+        data = path.read_bytes()
+        found = json.loads(data)
+        if isinstance(found, dict) and found.get("format") != FORMAT:
+            raise CheckpointError(
+                f"the checkpoint {root} has format {found.get('format')!r}, and Muntin "
+                f"{_version()} reads format {FORMAT}",
+                hint="let the version of Muntin that wrote it answer the open windows "
+                "(stop(flush=True)), and start with an empty checkpoint and another folder for "
+                "results",
+            )
+        return unseal(data)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError as error:
+        raise damaged(path, error) from error

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from muntin.engine.state import State
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.job import PROPERTY, Job, current_job, task_context
 from muntin.spark.streaming.records import REPORT_SCHEMA, BucketReport
 from muntin.spark.streaming.stage_a import NO_TIME
+from muntin.spark.streaming.stage_b import restored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ def flush(
 
     states = session.read.format("statestore").load(folder)
     columns = states.selectExpr(
-        "key.bucket", "value.groupState.plan as plan", "value.groupState.data as data"
+        "key.bucket", *(f"value.groupState.{name} as {name}" for name in ("token", "plan", "data"))
     )
     session.sparkContext.setLocalProperty(PROPERTY, job.to_text())
     rows = columns.mapInArrow(close, REPORT_SCHEMA).collect()
@@ -44,15 +44,17 @@ def close_buckets(
     reports = []
     for batch in batches:
         for row in batch.to_pylist():
-            state, _ = State.restore(job.plan(row["plan"]), row["data"])
-            answered = state.close()
+            bucket = buckets.numbers[row["bucket"]]
+            answered = restored(job, bucket, row["plan"], row["data"]).close()
             tables = {name: each for name, each in answered.tables.items() if each.num_rows}
             for name, table in tables.items():
                 results.setdefault(name, []).append(table)
             rows = {name: table.num_rows for name, table in tables.items()}
-            bucket = buckets.numbers[row["bucket"]]
+            errors, found = dict(answered.errors), row["token"]
             reports.append(
-                BucketReport(bucket, NO_TIME, errors=dict(answered.errors), results=rows, covers=1)
+                BucketReport(
+                    bucket, NO_TIME, errors=errors, results=rows, found=found, token=found, covers=1
+                )
             )
     if reports:
         attempt = str(task_context().taskAttemptId())

@@ -35,8 +35,12 @@ class Delivery:
     def commit(self, batch: int, entries: Sequence[Any]) -> None:
         """Commit a batch, and take note of it."""
         self.sink.commit(batch, entries)
-        if entries:
-            self.batches |= dict.fromkeys([ANYWHERE, *self.sink.places(entries)], batch)
+        self.batches = self.after(batch, entries)
+
+    def after(self, batch: int, entries: Sequence[Any]) -> dict[str, int]:
+        """What is delivered once a batch is committed."""
+        added = [ANYWHERE, *self.sink.places(entries)] if entries else []
+        return self.batches | dict.fromkeys(added, batch)
 
     def resume(self, last_batch: int, run: str, *, accepts_gaps: bool) -> None:
         """Let the sink go on behind the last batch that is finished.

@@ -58,7 +58,7 @@ class Run:
         set_aside = None if aside is None else aside.writer()
         writer = sink.writer()
         self._driver = StreamDriver(source, checkpoint, writer, set_aside, trigger, runner)
-        if checkpoint.is_flushing:
+        if checkpoint.is_closing:
             self._flush(None)
             self._release()
             _logger.warning(

@@ -6,7 +6,7 @@ import gc
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -34,8 +34,10 @@ class Job:
     files: dict[str, str]
 
     def to_text(self) -> str:
-        """The job as text."""
-        return json.dumps(asdict(self))
+        """The job as text, without what tasks have no use for."""
+        return json.dumps(
+            asdict(replace(self, record=replace(self.record, offsets=(), arrivals=())))
+        )
 
     @classmethod
     def of_text(cls, text: str) -> Job:

@@ -126,8 +126,8 @@ class Planner:
                 self._next = self._build(self.catalog)
             return self._next
 
-    def next(self) -> tuple[str, dict[str, str]]:
-        """The name of the plan for the next batch, and the versions of tables it reads."""
+    def next(self) -> tuple[str, dict[str, str], int]:
+        """The name of the plan for the next batch, and the versions of its tables and queries."""
         with self.lock:
             plan = self._next = dated(self.current, self._outcome.seen)
             if self._state is not None and self._state[1] is plan:
@@ -135,7 +135,7 @@ class Planner:
             else:
                 name = self._checkpoint.save_plan(plan)
             self._running = (name, plan, self.catalog)
-            return name, dict(self.tables.versions)
+            return name, dict(self.tables.versions), self._changes.version
 
     def named(self, name: str) -> SharedPlan:
         """A plan of a batch."""

@@ -1,25 +1,41 @@
 """What is written down about every batch: before it runs what it does, and after it what it saw.
 
-A batch that runs again after a crash finds its record, so it makes the same decisions.
+``batches/<batch>.record.json`` is written before a batch runs, so that one that is run again
+makes the same decisions over the same rows. ``batches/<batch>.outcome.json`` is written when all
+its tasks have ended and before any of its results are committed: where a sink holds results of a
+batch, the batch has an outcome, and a repeat that counts otherwise is refused. A batch that Spark
+has committed has both. The closing batch, which Spark knows nothing of, gets its outcome last: with
+it, the run is complete. Each file names its run and itself, and has a checksum.
 """
 
 from __future__ import annotations
 
-import json
 import pickle
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from muntin.engine.rate import RecentRate
 from muntin.sinks.durable import TEMPORARY, make_folder
-from muntin.spark.streaming.problems import CheckpointError
-from muntin.spark.streaming.writing import write_durably
+from muntin.spark.streaming.problems import RunError
+from muntin.spark.streaming.writing import RESTORE, missing, read_sealed, write_sealed
 
 REPORT_SCHEMA = "report binary"
 _KEPT = 16
 _DIGITS = 20
+# What a batch that is run again must count as before, in the words of a message.
+_COUNTED = {
+    "rows": "rows so far:",
+    "late_rows": "late rows so far:",
+    "bad_rows": "bad rows so far:",
+    "results": "results so far:",
+    "errors": "failed values so far:",
+    "seen": "the largest event time:",
+    "watermark": "the watermark:",
+    "state": "the plan:",
+}
+_NAME = re.compile(r"(\d{20})\.(record|outcome)\.json")
 
 
 @dataclass(frozen=True)
@@ -36,6 +52,10 @@ class BatchRecord:
         horizon: The largest time that a row may have; later ones are bad rows.
         clock: The driver's clock, in microseconds.
         tables: The version of each static table.
+        changes: The version of the queries and tables that it was decided with.
+        offsets: How far each source is read by its end, as Spark's offset log has it.
+        arrivals: The files that sources have named so far; see `Arrivals`.
+        is_closing: Whether it takes in no rows and answers all windows that are open: the last.
     """
 
     batch: int
@@ -47,11 +67,17 @@ class BatchRecord:
     horizon: int | None
     clock: int
     tables: dict[str, str]
+    changes: int = 0
+    offsets: Sequence[str] = ()
+    arrivals: Sequence[str] = ()
+    is_closing: bool = False
 
 
 @dataclass(frozen=True)
 class BatchOutcome:
     """What is known after a batch: where the next one starts, and totals since the first.
+
+    A batch that is run again must come to the same, but for the bytes of state.
 
     Attributes:
         batch: Its number.
@@ -68,6 +94,8 @@ class BatchOutcome:
         set_aside: The last batch that had late or bad rows, for each place that keeps those.
         recent_rows: Rows of recent batches, older ones counting for less.
         recent_ticks: By how much those moved the largest event time, counted alike.
+        tokens: What the state of each bucket is known by, in the order of buckets; empty where
+            there is no state. The next batch must find the same.
     """
 
     batch: int = -1
@@ -84,6 +112,7 @@ class BatchOutcome:
     set_aside: dict[str, int] = field(default_factory=dict)
     recent_rows: float = 0.0
     recent_ticks: float = 0.0
+    tokens: Sequence[str] = ()
 
     @property
     def recent(self) -> RecentRate:
@@ -103,9 +132,10 @@ class BatchOutcome:
 class BucketReport:
     """One bucket's part of a batch.
 
-    ``written`` are the sink's entries for the results of several buckets, which ``covers``
-    counts: a task writes the results of all its buckets together. ``aside`` are those for rows
-    that were late or bad.
+    ``found`` and ``token`` are what the states before and after the batch are known by; ``found``
+    is empty where there was none. ``written`` are the sink's entries for the results of several
+    buckets, which ``covers`` counts: a task writes the results of all its buckets together.
+    ``aside`` are those for rows that were late or bad.
     """
 
     bucket: int
@@ -116,6 +146,8 @@ class BucketReport:
     errors: dict[str, int] = field(default_factory=dict)
     results: dict[str, int] = field(default_factory=dict)
     state_bytes: int = 0
+    found: str = ""
+    token: str = ""
     covers: int = 0
     written: Sequence[object] = ()
     aside: Sequence[object] = ()
@@ -132,31 +164,52 @@ class BucketReport:
 
 
 class RecordLog:
-    """Records and outcomes in a folder; the latest are kept, durably."""
+    """Records and outcomes of a run in a folder; the latest are kept, durably."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, run: str) -> None:
+        self.folder, self._run = folder, run
         make_folder(folder)
 
     def record(self, batch: int) -> BatchRecord | None:
         """The record of a batch, if it has one."""
-        content = read_json(self._path(batch, "record"))
+        content = read_sealed(self.path(batch, "record"), self._run)
         return None if content is None else BatchRecord(**content)
 
     def outcome(self, batch: int) -> BatchOutcome | None:
-        """The outcome of a batch, if it has come to its end."""
-        content = read_json(self._path(batch, "outcome"))
+        """The outcome of a batch, if its tasks have come to their end."""
+        content = read_sealed(self.path(batch, "outcome"), self._run)
         return None if content is None else BatchOutcome(**content)
+
+    def before(self, batch: int) -> BatchOutcome:
+        """The outcome that a batch starts from, which must be there for all but the first."""
+        if batch == 0:
+            return BatchOutcome()
+        found = self.outcome(batch - 1)
+        if found is None:
+            raise missing(self.path(batch - 1, "outcome"))
+        return found
 
     def write_record(self, record: BatchRecord) -> None:
         """Write down what a batch does."""
-        write_durably(self._path(record.batch, "record"), _encode(record))
+        write_sealed(self.path(record.batch, "record"), self._run, asdict(record))
 
     def write_outcome(self, outcome: BatchOutcome) -> None:
-        """Write down what a batch saw, and forget those of long ago."""
-        write_durably(self._path(outcome.batch, "outcome"), _encode(outcome))
+        """Write down what a batch saw, and forget those of long ago.
+
+        Raises:
+            RunError: If the batch was run before and saw something else.
+        """
+        known = self.outcome(outcome.batch)
+        if known is not None:
+            _check_repeat(known, outcome)
+        write_sealed(self.path(outcome.batch, "outcome"), self._run, asdict(outcome))
         for kind in ("record", "outcome"):
-            self._path(outcome.batch - _KEPT, kind).unlink(missing_ok=True)
+            self.path(outcome.batch - _KEPT, kind).unlink(missing_ok=True)
+
+    def newest(self, kind: str) -> int:
+        """The last batch that has a record or an outcome; -1 for none."""
+        names = (_NAME.fullmatch(path.name) for path in self.folder.iterdir())
+        return max((int(name[1]) for name in names if name and name[2] == kind), default=-1)
 
     def remove_temporary(self) -> None:
         """Remove what a crash left between writing a file and naming it."""
@@ -167,27 +220,27 @@ class RecordLog:
         """The plans and versions of tables that some batch may need again."""
         found: set[str | None] = set()
         for path in self.folder.glob("*.json"):
-            content = read_json(path) or {}
+            content = read_sealed(path, self._run) or {}
             found |= {content.get("plan"), content.get("before"), content.get("state")}
             found |= set(content.get("tables", {}).values())
         return {name for name in found if name is not None}
 
-    def _path(self, batch: int, kind: str) -> Path:
+    def path(self, batch: int, kind: str) -> Path:
+        """The file of a record or an outcome."""
         return self.folder / f"{batch:0{_DIGITS}d}.{kind}.json"
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """What a file of the checkpoint says; None if there is none."""
-    try:
-        content: dict[str, Any] = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise CheckpointError(
-            f"{path} is damaged: {error}", hint="restore the checkpoint from a copy"
-        ) from error
-    return content
-
-
-def _encode(item: BatchRecord | BatchOutcome) -> bytes:
-    return json.dumps(asdict(item)).encode()
+def _check_repeat(known: BatchOutcome, found: BatchOutcome) -> None:
+    """Refuse that a batch which is run again has counted otherwise."""
+    counted = next((name for name in _COUNTED if getattr(known, name) != getattr(found, name)), "")
+    if counted:
+        difference = f"{_COUNTED[counted]} {getattr(known, counted)}, {getattr(found, counted)} now"
+    elif list(known.tokens) != list(found.tokens):
+        difference = "the state that it leaves is another one"
+    else:
+        return
+    raise RunError(
+        f"batch {found.batch} was run before, and is not the same now: {difference}",
+        hint="its results may be committed, so nothing is changed. Bring its rows back as they "
+        f"were and start again; or {RESTORE}",
+    )

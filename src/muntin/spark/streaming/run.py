@@ -118,6 +118,7 @@ def run(
     spread = _spread(source, partitions, buckets)
     kept = Checkpoint(_temporary() if checkpoint is None else checkpoint, spread)
     try:
+        kept.check()
         kept.refuse_closed()
         known = kept.changes()
         static = StaticTables(tables, kept, known.tables if known else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,17 +14,21 @@ import pyarrow as pa
 from muntin.engine.answering import Answered
 from muntin.engine.state import State
 from muntin.engine.wire import from_bytes
+from muntin.errors import DataError
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.job import Job, current_job, end_task, task_context
+from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.records import BucketReport
 from muntin.spark.streaming.stage_a import NO_TIME, Counts
+from muntin.spark.streaming.writing import RESTORE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# The token is another one whenever the state is written; the plan is what the data is of.
-SCHEMA = "token string, plan string, data binary"
+# The token says what the state is, whichever attempt of a task wrote it; ``written`` is another one
+# whenever it is written; the plan is what the data is of.
+SCHEMA = "token string, written string, plan string, data binary"
 _ROOM = 256 << 20
 
 
@@ -53,6 +58,8 @@ class StateStage:
             dict(counts.errors + answered.errors),
             {name: table.num_rows for name, table in answered.tables.items() if table.num_rows},
             kept.store(),
+            kept.found,
+            kept.token,
             aside=counts.aside,
         )
         self._write(job, report, answered.tables)
@@ -100,13 +107,16 @@ class _Bucket:
         record = job.record
         held = stored.getOption
         if held is None:
-            self._token, self._bytes, plan = "", 0, record.before or record.plan
+            self.found, self._written, self._bytes = "", "", 0
+            plan = record.before or record.plan
             self._state = State(job.plan(plan))
         else:
-            self._token, plan, data = str(held[0]), str(held[1]), bytes(held[2])
+            self.found, self._written, plan = str(held[0]), str(held[1]), str(held[2])
+            data = bytes(held[3])
             self._bytes = len(data)
-            kept = _states.take(self._key, self._token)
-            self._state = kept or State.restore(job.plan(plan), data)[0]
+            kept = _states.take(self._key, self._written)
+            self._state = kept or restored(job, bucket, plan, data)
+        self.token = self.found
         self._is_joined = plan != record.plan
         self._is_changed = held is None or self._is_joined
 
@@ -142,10 +152,41 @@ class _Bucket:
         """Write the state where it changed, and keep it at hand; its size in bytes."""
         if self._is_changed:
             data = self._state.snapshot()
-            self._token, self._bytes = uuid4().hex, len(data)
-            self._stored.update((self._token, self._job.record.plan, data))
-        _states.put(self._key, self._token, self._state, self._bytes)
+            self._written, self._bytes = uuid4().hex, len(data)
+            self.token = state_token(self._job, self._key[1], self._state)
+            self._stored.update((self.token, self._written, self._job.record.plan, data))
+        _states.put(self._key, self._written, self._state, self._bytes)
         return self._bytes
+
+
+def restored(job: Job, bucket: int, plan: str, data: bytes) -> State:
+    """The state of a bucket, from the bytes that Spark kept."""
+    if plan != job.record.before:
+        raise CheckpointError(
+            f"the state of bucket {bucket} is of plan {plan}, and batch {job.record.batch} goes on "
+            f"from plan {job.record.before}",
+            hint=RESTORE,
+        )
+    try:
+        return State.restore(job.plan(plan), data)[0]
+    except DataError as error:
+        raise CheckpointError(
+            f"the state of bucket {bucket}, which batch {job.record.batch} starts from, is damaged:"
+            f" {error.message}",
+            hint=RESTORE,
+        ) from error
+
+
+def state_token(job: Job, bucket: int, state: State) -> str:
+    """What a bucket's state is known by: the same for all attempts at a batch, no two batches.
+
+    It is a checksum of the run, the batch that wrote it, the bucket, the plan, the times it has
+    reached and how many entries it keeps; not of its bytes, which attempts may order differently.
+    """
+    entries = [int(store.table().starts.size) for store in state.stores]
+    record = job.record
+    parts = (job.run, record.batch, bucket, record.plan, state.seen, state.watermark, entries)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _holds_rows(state: State) -> bool:
@@ -155,7 +196,7 @@ def _holds_rows(state: State) -> bool:
 class _States:
     """States of buckets that this worker has seen, so that they are not read again and again.
 
-    One is used only if its token is that of the state Spark hands over: then it is the very
+    One is used only if it was written as the state that Spark hands over: then it is the very
     state that was written there, whatever attempts and restarts there have been.
     """
 
@@ -163,14 +204,14 @@ class _States:
         self._room = room
         self._held: OrderedDict[tuple[str, int], tuple[str, State, int]] = OrderedDict()
 
-    def take(self, key: tuple[str, int], token: str) -> State | None:
+    def take(self, key: tuple[str, int], written: str) -> State | None:
         """The state, which is not kept any longer: it is about to change."""
         found = self._held.pop(key, None)
-        return found[1] if found is not None and found[0] == token else None
+        return found[1] if found is not None and found[0] == written else None
 
-    def put(self, key: tuple[str, int], token: str, state: State, size: int) -> None:
+    def put(self, key: tuple[str, int], written: str, state: State, size: int) -> None:
         """Keep a state, and as many others as there is room for."""
-        self._held[key] = (token, state, size)
+        self._held[key] = (written, state, size)
         while len(self._held) > 1 and sum(held[2] for held in self._held.values()) > self._room:
             self._held.popitem(last=False)
 

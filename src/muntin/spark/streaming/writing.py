@@ -1,15 +1,18 @@
-"""Writing into a checkpoint: what cannot be written is said with the folder and what to do."""
+"""Files of a checkpoint: whole or absent, and with a checksum that tells which one is damaged."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from muntin.sinks.durable import write_atomically
+from muntin.sinks.durable import seal, unseal, write_atomically
 from muntin.spark.streaming.problems import CheckpointError
 
+RESTORE = "restore the checkpoint from a copy, or start with an empty one and another folder for \
+results"
 _FULL = "free some space and start again with the same checkpoint: what is committed is safe"
 _NO_FOLDER = "choose a folder, not a file"
 _HINTS = {
@@ -44,3 +47,38 @@ def write_durably(path: Path, content: bytes) -> None:
     """Write a file of the checkpoint, whole or not at all."""
     with writing_to(path.parent):
         write_atomically(path, content)
+
+
+def write_sealed(path: Path, run: str, content: Mapping[str, Any]) -> None:
+    """Write a JSON file of the checkpoint that says whose it is, and has a checksum."""
+    write_durably(path, seal({"run": run, "file": path.name, **content}))
+
+
+def read_sealed(path: Path, run: str) -> dict[str, Any] | None:
+    """What `write_sealed` wrote there; None if there is no file.
+
+    Raises:
+        CheckpointError: If it was changed since, or is the file of another run or name.
+    """
+    try:
+        content = unseal(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (ValueError, OSError) as error:
+        raise damaged(path, error) from error
+    owner, name = content.pop("run", None), content.pop("file", None)
+    if owner != run:
+        raise damaged(path, f"it is of run {owner}, and the checkpoint is of run {run}")
+    if name != path.name:
+        raise damaged(path, f"it is a copy of {name}")
+    return content
+
+
+def damaged(path: Path, reason: object) -> CheckpointError:
+    """The error for a file of the checkpoint that is not as it was written."""
+    return CheckpointError(f"{path} is damaged: {reason}", hint=RESTORE)
+
+
+def missing(path: Path) -> CheckpointError:
+    """The error for a file of the checkpoint that must be there."""
+    return CheckpointError(f"{path} is missing", hint=RESTORE)
