@@ -10,7 +10,10 @@ import pyarrow.compute as pc
 from expressions import conformance
 
 # A shared subexpression would be evaluated ahead of the guard around each expression.
-GUARDED = {"spark.sql.subexpressionElimination.enabled": "false"}
+GUARDED = {
+    "spark.sql.subexpressionElimination.enabled": "false",
+    "spark.sql.alwaysInlineCommonExpr": "true",
+}
 
 
 def answers(spark: Any, expressions: list[str]) -> dict[str, conformance.Answer]:
@@ -19,17 +22,22 @@ def answers(spark: Any, expressions: list[str]) -> dict[str, conformance.Answer]
     An ANSI error aborts a whole query, so each expression is wrapped into Spark's own TryEval:
     a row on which it fails gives NULL instead of an array that holds the value.
     """
-    for key, value in GUARDED.items():
-        spark.conf.set(key, value)
     found: dict[str, conformance.Answer] = {}
     for wanted, table in ((True, conformance.pairs()), (False, conformance.singles())):
         chosen = [text for text in expressions if conformance.uses_pairs(text) is wanted]
-        found |= _evaluate(spark, table, chosen)
+        found |= evaluated(spark, table, chosen)
     return {text: found[text] for text in expressions}
 
 
-def _evaluate(spark: Any, table: pa.Table, texts: list[str]) -> dict[str, conformance.Answer]:
+def evaluated(spark: Any, table: pa.Table, texts: list[str]) -> dict[str, conformance.Answer]:
+    """Spark's answers on the rows of one table, from one job."""
+    for key, value in GUARDED.items():
+        spark.conf.set(key, value)
     frame = spark.createDataFrame(table).coalesce(1)
+    for field in table.schema:
+        if field.type == pa.timestamp("us"):
+            # Spark reads it as one with a zone.
+            frame = frame.withColumn(field.name, frame[field.name].cast("timestamp_ntz"))
     columns = [_guarded(spark, text).alias(f"c{i}") for i, text in enumerate(texts)]
     result = frame.select(*columns).toArrow()
     return {text: _answer(result.column(f"c{i}")) for i, text in enumerate(texts)}

@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from muntin.expressions.binder import Binder
+from muntin.expressions.grammar import ExpressionDialect
 from muntin.expressions.problems import BindingError
 from muntin.expressions.render import render
 from muntin.expressions.storage import column_type
@@ -85,7 +86,7 @@ def bind_text(text: str, schema: pa.Schema) -> Bound:
     'vol > 10 AND vol < 20'
     """
     try:
-        node = sqlglot.parse_one(text, dialect="spark")
+        node = sqlglot.parse_one(text, dialect=ExpressionDialect)
     except SqlglotError as error:
         raise BindingError(
             f"cannot parse {text!r}: {_description(error)}", hint="write one SQL expression"

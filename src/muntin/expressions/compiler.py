@@ -8,8 +8,10 @@ import polars as pl
 import pyarrow as pa
 
 from muntin.expressions import types as t
-from muntin.expressions.parts import Part, constant
+from muntin.expressions.parts import Part, constant, physical
+from muntin.expressions.problems import BindingError
 from muntin.expressions.registry import functions
+from muntin.expressions.render import render
 from muntin.expressions.tree import Call, Column, Literal, Node, walk
 
 # Functions that compile to an expression in which each operand occurs once.
@@ -58,7 +60,7 @@ class Compiler:
         self.stages: list[list[pl.Expr]] = []
         self._known: dict[Node, tuple[Part, int, int]] = {}
         self._constant: dict[Node, Constant] = {}
-        self._spread: dict[Constant, Part] = {}
+        self._spread: dict[str, Part] = {}
 
     def compile(self, node: Node) -> Part:
         """The polars expressions for a node."""
@@ -67,6 +69,11 @@ class Compiler:
             if below not in self._known:
                 self._known[below] = self._visit(below)
         return self._known[node][0]
+
+    def constant(self, node: Node) -> Constant:
+        """The value of a node without columns."""
+        self.compile(node)
+        return self._constant[node]
 
     def _visit(self, node: Node) -> tuple[Part, int, int]:
         """The part, its weight (about the size of its expressions) and its earliest stage."""
@@ -86,10 +93,9 @@ class Compiler:
         return Part(value.to_physical() if t.is_decimal(node.type) else value)
 
     def _call(self, node: Call) -> tuple[Part, int, int]:
-        build = functions()[node.function].build
         if all(arg in self._constant for arg in node.args):
-            part = build(node, [self._constant[arg].part for arg in node.args])
-            return self._settle(node, _folded(part, node.type))
+            return self._settle(node, _folded(node, [self._constant[arg] for arg in node.args]))
+        build = functions()[node.function].build
         operands = [self._operand(node, position) for position in range(len(node.args))]
         part = build(node, [operand for operand, _, _ in operands])
         plain = part.failed is None and node.function in PLAIN
@@ -110,11 +116,12 @@ class Compiler:
 
     def _column_of(self, fixed: Constant) -> Part:
         """The constant as a column of the frame's height."""
-        if fixed not in self._spread:
+        key = repr(fixed)  # 0.0 equals -0.0
+        if key not in self._spread:
             part = fixed.part
             failed = None if part.failed is None else self._add_constant(part.failed)
-            self._spread[fixed] = Part(self._add_constant(part.value), failed)
-        return self._spread[fixed]
+            self._spread[key] = Part(self._add_constant(part.value), failed)
+        return self._spread[key]
 
     def _add_constant(self, value: pl.Expr) -> pl.Expr:
         name = f"k{len(self.constants)}"
@@ -141,7 +148,30 @@ def _stays_one(call: Call, position: int, fixed: Constant) -> bool:
     return position > 0 and call.function in TAKE_ONE and not (fixed.failed or fixed.value is None)
 
 
-def _folded(part: Part, kind: pa.DataType) -> Constant:
+def folded(node: Node) -> Constant:
+    """The value of an expression without columns, computed as that of a column would be."""
+    return Compiler().constant(node)
+
+
+def _folded(call: Call, args: list[Constant]) -> Constant:
+    """The call on a frame of one row.
+
+    Its arguments are columns there: of literals polars computes some things in ways of its own.
+    """
+    columns = {f"a{i}": [arg.value] for i, arg in enumerate(args)}
+    schema = {f"a{i}": physical(arg.type) for i, arg in enumerate(args)}
+    columns["failed"], schema["failed"] = [True], pl.Boolean()
+    parts = [
+        Part(pl.col(f"a{i}"), pl.col("failed") if arg.failed else None)
+        for i, arg in enumerate(args)
+    ]
+    part = functions()[call.function].build(call, parts)
     failed = pl.lit(value=False) if part.failed is None else part.failed
-    value, fails = pl.DataFrame({"": [None]}).select(value=part.value, failed=failed).row(0)
-    return Constant(None if fails else value, kind, failed=fails)
+    try:
+        frame = pl.DataFrame(columns, schema).select(value=part.value, failed=failed)
+    except pl.exceptions.PolarsError as error:
+        raise BindingError(
+            f"{render(call)} cannot be computed: {error}", hint="write its value instead"
+        ) from error
+    value, fails = frame.row(0)
+    return Constant(None if fails else value, call.type, failed=fails)

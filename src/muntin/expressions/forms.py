@@ -64,12 +64,15 @@ def extracted(binder: Binder, field: str, node: exp.Expr) -> Node:
 
 
 def _folds(literal: Literal, kind: pa.DataType) -> bool:
+    """Whether a constant converts at once: numbers, and strings that no column converts from."""
     numbers = t.is_number(literal.type) and t.is_number(kind)
-    return numbers or (literal.type == t.STRING and (t.is_time(kind) or t.is_number(kind)))
+    return numbers or (literal.type == t.STRING and (t.is_time(kind) or t.is_decimal(kind)))
 
 
 def _cast(binder: Binder, node: Any) -> Node:
     kind = grammar.named_type(node.args["to"])
+    if node.args.get("suffix"):
+        return literals.suffixed(node.this.name, node.args["suffix"], kind)
     if node.args.get("format") or node.args.get("default"):
         raise BindingError("CAST with a format is not supported", hint="write CAST(x AS type)")
     if node.args.get("safe"):
@@ -91,6 +94,9 @@ def _negative(binder: Binder, node: Any) -> Node:
     child = node.this.unnest()
     if isinstance(child, exp.Literal) and not child.is_string:
         return literals.number(f"-{child.name}")
+    if child.args.get("suffix"):
+        kind = grammar.named_type(child.args["to"])
+        return literals.suffixed(f"-{child.this.name}", child.args["suffix"], kind)
     return binder.call("negative", child)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
 
 from muntin.expressions import types as t
 from muntin.expressions.problems import BindingError
@@ -113,6 +117,27 @@ TYPES = {
     exp.DataType.Type.TIMESTAMPLTZ: t.TIMESTAMP,
     exp.DataType.Type.TIMESTAMPNTZ: t.TIMESTAMP_NTZ,
 }
+
+# Letters behind a number of an exact type, as in 5L.
+SUFFIXES = frozenset(["Y", "S", "L", "BD"])
+
+
+class ExpressionParser(SparkParser):
+    """Spark's grammar, in which 5L can be told from CAST(5 AS BIGINT)."""
+
+    def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:
+        """A conversion, and the letters behind a number."""
+        suffix = self._prev.text.upper()
+        node = super().build_cast(strict, **kwargs)
+        if isinstance(kwargs.get("this"), exp.Literal) and suffix in SUFFIXES:
+            node.set("suffix", suffix)
+        return node
+
+
+class ExpressionDialect(Spark):
+    """Spark's dialect with that grammar."""
+
+    Parser = ExpressionParser
 
 
 def named_type(node: exp.DataType) -> pa.DataType:

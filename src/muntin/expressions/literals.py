@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 import zoneinfo
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
 
 import pyarrow as pa
 
 from muntin.expressions import types as t
 from muntin.expressions.problems import BindingError
-from muntin.expressions.tree import Literal
+from muntin.expressions.tree import Call, Literal
 
 # Python's own context would round constants of more than 28 digits.
 EXACT = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -25,6 +27,11 @@ TIME_TEXT = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?\s*(.
 OFFSET_TEXT = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 TRUE_TEXTS = frozenset(["t", "true", "y", "yes", "1"])
 FALSE_TEXTS = frozenset(["f", "false", "n", "no", "0"])
+DECIMAL_TEXT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?", re.A)
+# Spark trims white space and control characters, byte by byte.
+BLANK = "".join(map(chr, range(33))) + "\x7f"
+
+Value = int | float | str | bytes | None
 
 
 def number(text: str) -> Literal:
@@ -34,21 +41,46 @@ def number(text: str) -> Literal:
     ['INT', 'BIGINT', 'DECIMAL(3,2)', 'DOUBLE']
     """
     if "e" in text.lower():
-        return Literal(float(text), t.DOUBLE, text.lower())
+        value = float(text)
+        if math.isinf(value):
+            raise BindingError(f"{text} does not fit into a DOUBLE", hint="write a smaller number")
+        return Literal(value, t.DOUBLE, text.lower())
     if "." in text:
         return decimal_number(Decimal(text), text)
-    value = int(text)
+    whole = int(text)
     for kind in (t.INT, t.BIGINT):
-        if t.BOUNDS[kind][0] <= value <= t.BOUNDS[kind][1]:
-            return Literal(value, kind, str(value))
-    return decimal_number(Decimal(value), text)
+        if _fits(whole, kind):
+            return Literal(whole, kind, str(whole))
+    return decimal_number(Decimal(whole), text)
+
+
+def suffixed(text: str, suffix: str, kind: pa.DataType) -> Literal:
+    """A number with the letters of its type behind it.
+
+    >>> literal = suffixed("5", "L", t.BIGINT)
+    >>> literal.value, literal.text, t.name_of(literal.type)
+    (5, '5L', 'BIGINT')
+    """
+    if suffix == "BD":
+        return decimal_number(Decimal(text), f"{text.lower()}BD")
+    if not text.lstrip("-").isdigit() or not _fits(int(text), kind):
+        raise BindingError(
+            f"{text}{suffix} is not a {t.name_of(kind)}",
+            hint=f"leave the letter out, or write CAST({text} AS ...)",
+        )
+    return Literal(int(text), kind, f"{int(text)}{suffix}")
+
+
+def is_written(literal: Literal) -> bool:
+    """Whether a number stands as it is, and not in a CAST: Spark then types it by its digits."""
+    return not literal.text.startswith("CAST(")
 
 
 def decimal_number(value: Decimal, text: str) -> Literal:
     """An exact decimal constant of the fewest digits that show it as written."""
     _, digits, exponent = value.as_tuple()
-    scale = -int(exponent)
-    kind = t.decimal(max(len(digits), scale), scale)
+    scale = max(-int(exponent), 0)
+    kind = t.decimal(max(len(digits) + max(int(exponent), 0), scale), scale)
     return Literal(int(value.scaleb(scale, EXACT)), kind, text)
 
 
@@ -71,42 +103,39 @@ def boolean(value: bool) -> Literal:
 def convert(literal: Literal, kind: pa.DataType) -> Literal | None:
     """The constant in another type, as CAST would make it; None where that takes the evaluator.
 
-    The text stays what the user wrote.
+    The text stays what the user wrote. A value that does not fit is left to the evaluator, where
+    it fails as a column's value would.
     """
     value, source = literal.value, literal.type
     if value is None:
         return Literal(None, kind, literal.text)
     if isinstance(value, str):
-        return Literal(_read(value, kind), kind, literal.text)
+        return Literal(read(value, kind), kind, literal.text)
     if t.is_integer(source) and t.is_integer(kind):
         return Literal(value, kind, literal.text) if _fits(int(value), kind) else None
-    if t.is_float(kind) and (t.is_integer(source) or t.is_decimal(source)):
-        scale = source.scale if t.is_decimal(source) else 0
-        return Literal(
-            _as_float(Decimal(int(value)).scaleb(-scale, EXACT), kind), kind, literal.text
-        )
-    if t.is_decimal(kind) and t.is_integer(source):
-        return Literal(int(value) * 10**kind.scale, kind, literal.text)
-    if t.is_decimal(kind) and t.is_decimal(source) and kind.scale >= source.scale:
-        return Literal(int(value) * 10 ** (kind.scale - source.scale), kind, literal.text)
+    if not (t.is_integer(source) or t.is_decimal(source)):
+        return None
+    scale = source.scale if t.is_decimal(source) else 0
+    if kind == t.DOUBLE:
+        number = float(Decimal(int(value)).scaleb(-scale, EXACT))
+        return Literal(number, kind, literal.text)
+    if t.is_decimal(kind) and kind.scale >= scale:
+        unscaled = int(value) * 10 ** (kind.scale - scale)
+        return Literal(unscaled, kind, literal.text) if _fits(unscaled, kind) else None
     return None
 
 
 def _fits(value: int, kind: pa.DataType) -> bool:
+    if t.is_decimal(kind):
+        return bool(abs(value) < 10**kind.precision)
     low, high = t.BOUNDS[kind]
     return low <= value <= high
 
 
-def _as_float(value: Decimal, kind: pa.DataType) -> float:
-    return float(pa.scalar(float(value), kind).as_py())
-
-
-def _read(text: str, kind: pa.DataType) -> int | float | str | bytes:
+@lru_cache(maxsize=1 << 12)
+def read(text: str, kind: pa.DataType) -> Value:
     """A string constant read as another type, or an error at bind time."""
-    try:
-        value = _parse(text.strip(), kind)
-    except (ValueError, InvalidOperation):
-        value = None
+    value = _parse(text, kind)
     if value is None:
         raise BindingError(
             f"{quoted(text)} is not a valid {t.name_of(kind)}",
@@ -115,27 +144,30 @@ def _read(text: str, kind: pa.DataType) -> int | float | str | bytes:
     return value
 
 
-def _parse(text: str, kind: pa.DataType) -> int | float | str | bytes | None:
-    if t.is_number(kind):
-        # Python would also take digits of other scripts, and underscores between them.
-        return _parse_number(text, kind) if text.isascii() and "_" not in text else None
-    if kind == t.BOOLEAN:
-        known = {**dict.fromkeys(TRUE_TEXTS, True), **dict.fromkeys(FALSE_TEXTS, False)}
-        return known.get(text.lower())
-    if kind == t.DATE:
-        return parse_date(text)
+def _parse(text: str, kind: pa.DataType) -> Value:
+    """The value of a string; None if it has none."""
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return parse_timestamp(text, zoned=kind == t.TIMESTAMP)
-    return None
+        return parse_timestamp(text.strip(BLANK), zoned=kind == t.TIMESTAMP)
+    if t.is_decimal(kind):
+        return _parse_decimal(text.strip(BLANK), kind)
+    # What columns convert to, constants do in the same way.
+    from muntin.expressions.compiler import folded  # noqa: PLC0415  (loads polars)
+
+    value: Value = folded(Call("cast", (string(text),), kind)).value  # type: ignore[assignment]
+    return value
 
 
-def _parse_number(text: str, kind: pa.DataType) -> int | float | None:
-    if t.is_integer(kind):
-        return int(text) if _fits(int(text), kind) else None
-    if t.is_float(kind):
-        return _as_float(Decimal(text), kind)
-    scaled = Decimal(text).scaleb(kind.scale, EXACT).to_integral_value(ROUND_HALF_UP, EXACT)
-    return int(scaled) if abs(scaled) < 10**kind.precision else None
+def _parse_decimal(text: str, kind: pa.DataType) -> int | None:
+    if DECIMAL_TEXT.fullmatch(text) is None:
+        return None
+    # Far beyond what any type holds, exponents would only take time.
+    number = Decimal(text)
+    if number.adjusted() > 2 * t.MAX_DIGITS:
+        return None
+    if number.adjusted() < -2 * t.MAX_DIGITS:
+        return 0
+    unscaled = int(number.scaleb(kind.scale, EXACT).to_integral_value(ROUND_HALF_UP, EXACT))
+    return unscaled if _fits(unscaled, kind) else None
 
 
 def parse_date(text: str) -> int | None:

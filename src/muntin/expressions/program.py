@@ -44,18 +44,22 @@ class Program:
         """Evaluate on a batch."""
         if not self._bounds:
             return []
-        frame = self._frame(table)
-        if table.num_rows < SMALL:
-            for stage in self._stages:
-                frame = frame.with_columns(stage)
-            frame = frame.select(_HEIGHT, *self._outputs)
-        else:
-            lazy = frame.lazy()
-            for stage in self._stages:
-                lazy = lazy.with_columns(stage)
-            frame = lazy.select(_HEIGHT, *self._outputs).collect()
+        try:
+            frame = self._select(self._frame(table))
+        except pl.exceptions.PolarsError as error:
+            raise self._fault(str(error)) from error
         self._check_height(frame, table.num_rows)
         return [self._output(frame, index) for index in range(len(self._bounds))]
+
+    def _select(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if frame.height < SMALL:
+            for stage in self._stages:
+                frame = frame.with_columns(stage)
+            return frame.select(_HEIGHT, *self._outputs)
+        lazy = frame.lazy()
+        for stage in self._stages:
+            lazy = lazy.with_columns(stage)
+        return lazy.select(_HEIGHT, *self._outputs).collect()
 
     def _frame(self, table: pa.Table) -> pl.DataFrame:
         columns = {ours: incoming(table.column(name)) for name, ours in self._names.items()}
@@ -69,9 +73,11 @@ class Program:
         """Every output has a value for every row: whatever has not is a bug of ours."""
         for column in frame.get_columns():
             if len(column) != rows:
-                keys = ", ".join(bound.key for bound in self._bounds)
-                message = f"internal error: {len(column)} values for {rows} rows in one of {keys}"
-                raise RuntimeError(message)
+                raise self._fault(f"{len(column)} values for {rows} rows")
+
+    def _fault(self, what: str) -> RuntimeError:
+        keys = ", ".join(bound.key for bound in self._bounds)
+        return RuntimeError(f"internal error: {what} in one of {keys}")
 
     def _output(self, frame: pl.DataFrame, index: int) -> Evaluated:
         values = outgoing(frame.get_column(f"v{index}"), self._bounds[index].type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import ClassVar
 
@@ -45,7 +46,16 @@ class Muntin(Spark):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     class Generator(SparkGenerator):
-        """Spark's text, with NOT and FILTER where people write them."""
+        """Spark's text, with NOT and FILTER where people write them, and 5L as it is."""
+
+        TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
+            **SparkGenerator.TRANSFORMS,
+            exp.TryCast: lambda self, node: (
+                f"{node.this.name}{node.args['suffix']}"
+                if node.args.get("suffix")
+                else SparkGenerator.TRANSFORMS[exp.TryCast](self, node)
+            ),
+        }
 
         def not_sql(self, expression: exp.Not) -> str:
             """A negation: x IS NOT NULL, x NOT IN (...), or NOT before all else."""

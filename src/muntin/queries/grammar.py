@@ -11,6 +11,7 @@ from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from muntin.expressions.grammar import ExpressionParser
 from muntin.queries.clauses import CreateQueryNode, DropQueryNode, WindowClause
 from muntin.queries.join_grammar import JoinGrammar
 from muntin.queries.source import shown
@@ -63,7 +64,7 @@ AGGREGATE_NAMES = frozenset(
 )
 
 
-class Grammar(JoinGrammar, WindowGrammar, SparkParser):
+class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
     """Reads one statement at a time.
 
     Aggregates are read as calls by name, not as sqlglot's own classes: a registered aggregate

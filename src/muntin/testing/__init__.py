@@ -1,6 +1,6 @@
 """Made-up streams and assertions that users may use in their own tests too."""
 
-from muntin.testing.compare import assert_same_rows, rows_of
+from muntin.testing.compare import assert_same_rows, check_types, rows_of
 from muntin.testing.trades import trades
 
-__all__ = ["assert_same_rows", "rows_of", "trades"]
+__all__ = ["assert_same_rows", "check_types", "rows_of", "trades"]

@@ -21,6 +21,8 @@ def assert_same_rows(
 
     >>> assert_same_rows(pa.table({"a": [1, 2]}), pa.table({"a": [2, 1]}))
     """
+    for table in (actual, expected):
+        check_types(table)
     assert actual.schema.equals(expected.schema), (
         f"schemas differ\nactual:\n{actual.schema}\nexpected:\n{expected.schema}"
     )
@@ -37,7 +39,11 @@ def assert_same_rows(
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows as tuples; times as integers, so that any year can be compared."""
+    """The rows as tuples; times as integers, so that any year can be compared.
+
+    Values that are none of their column's type are refused.
+    """
+    check_types(table)
     columns = []
     for column in table.columns:
         if pa.types.is_timestamp(column.type):
@@ -46,6 +52,24 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
         else:
             columns.append(column.to_pylist())
     return list(zip(*columns, strict=True))
+
+
+def check_types(table: pa.Table) -> None:
+    """Check that every value is one of its column's type.
+
+    A decimal has no more digits than its precision, a string is UTF-8, a column that is declared
+    so has no NULL.
+
+    >>> check_types(pa.table({"a": [1, None]}))
+    """
+    for field, column in zip(table.schema, table.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            message = f"column {field.name} is no {field.type}: {str(error).split(': ')[-1]}"
+            raise AssertionError(message) from None
+        missing = 0 if field.nullable else column.null_count
+        assert not missing, f"column {field.name} has {missing} NULL, and is declared without"
 
 
 def _sort_key(exact: list[int]) -> Any:

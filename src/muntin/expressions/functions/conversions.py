@@ -17,6 +17,7 @@ Convert = Callable[[pl.Expr, pa.DataType, pa.DataType], pl.Expr]
 CanFail = Callable[[pa.DataType, pa.DataType], bool]
 
 EXACT_DIGITS = 15  # decimals of so many digits, and their powers of ten, are exact in a DOUBLE
+LONG_DIGITS = 18  # decimals of more digits are no 64-bit integers in Spark
 
 
 def family(kind: pa.DataType) -> str:
@@ -60,17 +61,18 @@ def _decimal_to_decimal(value: pl.Expr, source: pa.DataType, target: pa.DataType
 
 
 def _decimal_to_integer(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    """Truncated; Spark takes a long DECIMAL through a DOUBLE on its way to INT and below."""
+    if source.precision > LONG_DIGITS and target != t.BIGINT:
+        return _decimal_to_float(value, source, t.DOUBLE).cast(physical(target), strict=False)
     return truncated(value, wide(10**source.scale)).cast(physical(target), strict=False)
 
 
 def _decimal_to_float(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
-    if source.precision <= EXACT_DIGITS:
-        result = quotient(value.cast(pl.Float64), pl.lit(10.0**source.scale))
-    else:
-        # Reading the digits rounds once; dividing a rounded integer would round twice.
-        digits = value.cast(pl.String) + pl.lit(f"e-{source.scale}")
-        result = digits.cast(pl.Float64, strict=False)
-    return result.cast(physical(target))
+    if source.precision <= EXACT_DIGITS and target == t.DOUBLE:
+        return quotient(value.cast(pl.Float64), pl.lit(10.0**source.scale))
+    # Reading the digits rounds once; dividing a rounded integer would round twice.
+    digits = value.cast(pl.String) + pl.lit(f"e-{source.scale}")
+    return digits.cast(physical(target), strict=False)
 
 
 def _float_to_integer(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
@@ -113,7 +115,7 @@ def _integer_to_timestamp(value: pl.Expr, source: pa.DataType, target: pa.DataTy
 
 
 def _boolean_to_decimal(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
-    return value.cast(pl.Int128) * wide(10**target.scale)
+    return _within(value.cast(pl.Int128) * wide(10**target.scale), target)
 
 
 def _never(source: pa.DataType, target: pa.DataType) -> bool:
@@ -126,6 +128,10 @@ def _always(source: pa.DataType, target: pa.DataType) -> bool:
 
 def _narrows(source: pa.DataType, target: pa.DataType) -> bool:
     return t.INTEGERS.index(target) < t.INTEGERS.index(source)
+
+
+def _has_no_whole_digit(source: pa.DataType, target: pa.DataType) -> bool:
+    return bool(target.precision == target.scale)
 
 
 def _loses(source: pa.DataType, target: pa.DataType) -> bool:
@@ -146,7 +152,7 @@ CONVERSIONS: dict[tuple[str, str], tuple[Convert, CanFail]] = {
     ("integer", "timestamp"): (_integer_to_timestamp, _never),
     ("boolean", "integer"): (_plain, _never),
     ("boolean", "float"): (_plain, _never),
-    ("boolean", "decimal"): (_boolean_to_decimal, _never),
+    ("boolean", "decimal"): (_boolean_to_decimal, _has_no_whole_digit),
     ("boolean", "string"): (formatting.from_boolean, _never),
     ("float", "float"): (_plain, _never),
     ("float", "integer"): (_float_to_integer, _always),

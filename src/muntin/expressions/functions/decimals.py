@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from muntin.expressions import types as t
 from muntin.expressions.coercion import coerce
+from muntin.expressions.literals import is_written
 from muntin.expressions.parts import Part, physical, strict, strict_or_null, wide
 from muntin.expressions.problems import BindingError
 from muntin.expressions.tree import Call, Literal, Node
@@ -33,8 +34,8 @@ def bind(name: str, args: list[Node]) -> Call:
 
 
 def _tightest(arg: Node) -> pa.DataType:
-    if isinstance(arg, Literal) and isinstance(arg.value, int) and t.is_integer(arg.type):
-        return pa.decimal128(len(str(abs(arg.value))), 0)
+    if isinstance(arg, Literal) and t.is_integer(arg.type) and is_written(arg):
+        return pa.decimal128(len(str(abs(int(arg.value or 0)))), 0)
     return t.as_decimal(arg.type)
 
 

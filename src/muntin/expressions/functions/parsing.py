@@ -7,11 +7,9 @@ import math
 import polars as pl
 import pyarrow as pa
 
-from muntin.expressions.literals import DAYS_PER_ERA, FALSE_TEXTS, TRUE_TEXTS
+from muntin.expressions.literals import BLANK, DAYS_PER_ERA, FALSE_TEXTS, TRUE_TEXTS
 from muntin.expressions.parts import physical
 
-# Spark trims white space and control characters, byte by byte.
-BLANK = "".join(map(chr, range(33))) + "\x7f"
 INTEGER = r"\A[+-]?[0-9]+\z"
 NUMBER = r"\A([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?\z"
 DAY = r"(?s)\A([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?\z"
