@@ -75,6 +75,14 @@ def test_json(tmp_path: Path) -> None:
     assert source.schema == pa.schema({"ts": UTC_TIME, "vol": pa.int64(), "ok": pa.bool_()})
 
 
+@pytest.mark.parametrize("start", ["null", " \n null", "nullx", "[1]", "\ufeffnull"])
+def test_json_that_begins_with_no_object(start: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.json"
+    path.write_text(f'{start}\n{{"ts": "2024-01-01T00:00:00Z", "vol": 5}}\n', "utf-8")
+    with pytest.raises(PipelineError, match=r"it begins with .* a line must be an object"):
+        read(stream(path, "json"))
+
+
 def test_tables_are_found_out_too(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("symbol,cp\nA,1.5\n")
     text = f"""CREATE STREAM s WITH (format = 'rate');

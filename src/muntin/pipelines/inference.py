@@ -17,6 +17,7 @@ from muntin.queries.secrets import masked
 from muntin.queries.source import shown
 
 DECLARE_HINT = "check the path, or declare the columns after the name: (ts TIMESTAMP, ...)"
+_BLOCK = 1 << 16
 
 
 def infer(path: str, form: str, options: Mapping[str, Any]) -> pa.Schema:
@@ -37,13 +38,17 @@ def infer(path: str, form: str, options: Mapping[str, Any]) -> pa.Schema:
         raise DataError(f"there are no files at {shown(path)}", hint=DECLARE_HINT)
     hive = "hive" if isinstance(found, str) and Path(found).is_dir() else None
     try:
+        if form == "json":
+            names = ds.dataset(found, schema=pa.schema([]), format=form, partitioning=hive).files
+            _check_first_object(names[0] if names else None)
         dataset = ds.dataset(found, format=_format(form, options), partitioning=hive)
         schema = dataset.schema
+        empty = not schema.names  # a name may hold bytes that are no text
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         message = f"{masked(path)} cannot be read as {form}: {reason}"
         raise DataError(message, hint=DECLARE_HINT) from None
-    if not len(schema):
+    if empty:
         raise DataError(f"there are no columns in the files at {masked(path)}", hint=DECLARE_HINT)
     bare = form == "csv" and not options["header"]
     return _as_spark(schema, zoned=form != "parquet", bare=bare)
@@ -82,6 +87,19 @@ def _format(form: str, options: Mapping[str, Any]) -> Any:
         parse_options=csv.ParseOptions(delimiter=options["delimiter"]),
         read_options=csv.ReadOptions(autogenerate_column_names=not options["header"]),
     )
+
+
+def _check_first_object(path: str | None) -> None:
+    """Refuse JSON that begins with anything but an object: Arrow ends the process at ``null``."""
+    if path is None:
+        return
+    with pa.input_stream(path, compression="detect") as stream:
+        start = b""
+        while not start and (block := stream.read(_BLOCK)):
+            start = block.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+    if start and not start.startswith(b"{"):
+        shown_start = start[:20].decode(errors="replace").partition("\n")[0]
+        raise ValueError(f"it begins with {shown_start!r}, and a line must be an object")
 
 
 def _as_spark(schema: pa.Schema, *, zoned: bool, bare: bool) -> pa.Schema:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from muntin.spark.cache import cache_folder, is_writable
+from muntin.spark.problems import FAULT_HANDLER
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -36,6 +37,7 @@ _ALWAYS = {
     ARROW: "true",
     ANSI: "true",
     **TO_WORKERS,
+    FAULT_HANDLER: "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -21,6 +21,7 @@ from muntin.spark.bounded.results import KeptAnswer, KeptResults, SmallAnswer, r
 from muntin.spark.bounded.shipped import Shipped, ship
 from muntin.spark.bounded.tasks import finish
 from muntin.spark.frames import result_schema
+from muntin.spark.problems import SparkError, worker_death
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,8 +50,10 @@ def run_job(
     try:
         rows = frame.select("kind", "note", "queries", "counts", "small").toArrow()
         outcome = _read(session, plan, rows, kept)
-    except BaseException:
+    except BaseException as error:
         kept.release()
+        if death := worker_death(str(error)):
+            raise SparkError(death[0], hint=death[1]) from error
         raise
     return outcome
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import faulthandler
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+
+from muntin.spark.problems import READING
 
 # A task reads so much where there is plenty, as Spark's own readers do.
 _TASK_BYTES = 1 << 27
@@ -16,6 +21,8 @@ _LEAST_BYTES = 1 << 19
 # Names that Spark decompresses by, and Arrow does not, or not in the same way.
 _ODD_SUFFIXES = (".snappy", ".deflate", ".lz4", ".lzo", ".xz", ".brotli", ".br")
 COMPRESSED = (".gz", ".bz2", ".zst")
+# The report of this worker's death, kept open for the handler of fatal signals.
+_reports: list[IO[str]] = []
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,25 @@ class Piece:
     end: int
     size: int
     values: Mapping[str, pa.Scalar] = field(default_factory=dict)
+
+
+Reader = Callable[[Piece, pa.Schema], Iterator[pa.Table]]
+
+
+def read_piece(read: Reader, piece: Piece, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows of a piece; if the worker dies meanwhile, Spark's error names the file.
+
+    A session with the setting for it shows what a worker wrote under the number of its process.
+    """
+    if folder := os.environ.get("PYTHON_FAULTHANDLER_DIR"):
+        report: IO[str] = (Path(folder) / str(os.getpid())).open("w", encoding="utf-8")
+        report.write(f"{READING}{piece.path}\n")
+        report.flush()
+        faulthandler.enable(report)  # below the name, instead of over it
+        _reports[:] = [report]
+    yield from read(piece, schema)
+    for report in _reports:
+        report.truncate(0)
 
 
 def local_path(uri: str) -> str | None:

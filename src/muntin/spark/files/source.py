@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from muntin.spark.files.columns import UnlikeSparkError
 from muntin.spark.files.files import Files
 from muntin.spark.files.listing import LISTING, Listing, load
 from muntin.spark.files.parquet import read_parquet
-from muntin.spark.files.pieces import Piece, cut
+from muntin.spark.files.pieces import Piece, Reader, cut, read_piece
 from muntin.spark.files.schema import read_schema
 from muntin.spark.files.text import TextFormat
 from muntin.spark.frames import arrow_schema, zone_of
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 logger = logging.getLogger("muntin.spark")
-
-Reader = Callable[[Piece, pa.Schema], Iterator[pa.Table]]
 
 _CSV = {"header", "enforceschema", "inferschema", "samplingratio", "sep", "delimiter"}
 # Options that workers know the meaning of, or that only matter for the schema.
@@ -146,4 +144,4 @@ def fold_pieces(
     """Stage A over the pieces of the tasks whose numbers come."""
     numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
     pieces = [piece for number in numbers for piece in tasks[number]]
-    return fold(shipped, (table for piece in pieces for table in read(piece, schema)))
+    return fold(shipped, (table for piece in pieces for table in read_piece(read, piece, schema)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv, json
 
 from muntin.spark.files.columns import UnlikeSparkError, as_parsed
@@ -16,6 +18,10 @@ from muntin.spark.files.pieces import COMPRESSED, Piece
 _BLOCK = 1 << 25
 # Types that Arrow reads from JSON as Spark does; all others are read as text first.
 _JSON_TYPES = (pa.int64(), pa.float64(), pa.bool_(), pa.string())
+# Blanks at either end of a line; a run of them is looked at once.
+_BLANKS = re.compile(rb"(?m)^[ \t]+|(?<![ \t])[ \t]+$")
+_BLANK_LINE = re.compile(rb"(?m)^[\x01-\x09\x0b-\x20]+$")
+_EMPTY = re.compile(rb"\n{2,}")
 
 
 @dataclass(frozen=True)
@@ -38,10 +44,11 @@ class TextFormat:
         parse = self._csv if self.format == "csv" else self._json
         try:
             for first, block in _blocks(piece):
-                lines = self._lines(block, first and not piece.start)
+                lines = _packed(self._lines(block, first and not piece.start))
+                lines = self._checked(lines)
                 if lines:
                     parsed = parse(lines, schema)
-                    yield _typed(parsed, piece, schema, _count(lines), self.zone)
+                    yield _typed(parsed, piece, schema, lines.count(b"\n") + 1, self.zone)
         except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
             raise UnlikeSparkError(f"{piece.path} cannot be read: {error}") from error
 
@@ -67,8 +74,17 @@ class TextFormat:
                 f"its columns are {', '.join(names)}, instead of {', '.join(self.fields)}"
             )
 
-    def _csv(self, lines: bytes, schema: pa.Schema) -> pa.Table:
+    def _checked(self, lines: bytes) -> bytes:
+        """The lines that hold a row each; refused where readers would see other rows."""
+        if self.format == "json":
+            return _objects(lines)
         _check_quotes(lines, self.separator)
+        # A line of blanks is a row to Arrow where it has all columns, and never to Spark.
+        if (len(self.fields) == 1 or self.separator.isspace()) and _BLANK_LINE.search(lines):
+            raise UnlikeSparkError("a line holds nothing but blanks")
+        return lines
+
+    def _csv(self, lines: bytes, schema: pa.Schema) -> pa.Table:
         wanted = [name for name in self.fields if name in schema.names]
         return csv.read_csv(
             pa.BufferReader(lines),
@@ -92,13 +108,15 @@ class TextFormat:
             pa.field(each.name, each.type if each.type in _JSON_TYPES else pa.string())
             for each in wanted
         ]
-        return json.read_json(
+        parsed = json.read_json(
             pa.BufferReader(lines),
             read_options=json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
             parse_options=json.ParseOptions(
                 explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore"
             ),
         )
+        _check_values(parsed, lines)
+        return parsed
 
 
 def _typed(parsed: pa.Table, piece: Piece, schema: pa.Schema, lines: int, zone: str) -> pa.Table:
@@ -113,11 +131,43 @@ def _typed(parsed: pa.Table, piece: Piece, schema: pa.Schema, lines: int, zone: 
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _count(lines: bytes) -> int:
-    """How many lines are not empty."""
-    plain = lines.replace(b"\r", b"")
-    empty = plain.startswith(b"\n") + plain.count(b"\n\n")
-    return plain.count(b"\n") + (not plain.endswith(b"\n")) - empty
+def _packed(block: bytes) -> bytes:
+    """Lines without those that are empty, and without a break after the last."""
+    lines = block.replace(b"\r", b"").strip(b"\n")
+    return _EMPTY.sub(b"\n", lines) if b"\n\n" in lines else lines
+
+
+def _check_values(parsed: pa.Table, lines: bytes) -> None:
+    """Refuse what Arrow takes from JSON where Spark has NULL: half a surrogate, and ``Inf``."""
+    parsed.validate(full=True)
+    doubles = [column for column in parsed.columns if pa.types.is_floating(column.type)]
+    if not any(pc.any(pc.is_inf(column)).as_py() for column in doubles):
+        return
+    if lines.count(b"Inf") != lines.count(b"Infinity"):
+        raise UnlikeSparkError("infinity is written in an unusual way")
+
+
+def _objects(lines: bytes) -> bytes:
+    """The lines, each without blanks around its object; lines that hold none are refused.
+
+    Arrow ends the process at a first line ``null``. And where every line begins and ends as an
+    object does, one that goes on in another line is a mistake to Arrow: as many as there are
+    lines are one in each.
+    """
+    lines.decode()  # elsewhere Arrow takes over any bytes, and Spark no row that has them
+    if not _are_objects(lines):
+        lines = _packed(_BLANKS.sub(b"", lines))
+        if lines and not _are_objects(lines):
+            raise UnlikeSparkError("a line does not hold one object")
+    return lines
+
+
+def _are_objects(lines: bytes) -> bool:
+    return (
+        lines.startswith(b"{")
+        and lines.endswith(b"}")
+        and lines.count(b"\n{") == lines.count(b"}\n") == lines.count(b"\n")
+    )
 
 
 def _check_quotes(lines: bytes, separator: str) -> None:

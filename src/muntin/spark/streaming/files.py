@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from muntin.errors import DataError
 from muntin.spark.files.columns import UnlikeSparkError
 from muntin.spark.files.files import Files
 from muntin.spark.files.listing import LISTING, Listing
-from muntin.spark.files.pieces import COMPRESSED, Piece
+from muntin.spark.files.pieces import COMPRESSED, Piece, Reader, read_piece
 from muntin.spark.files.source import FilesSource
 from muntin.spark.frames import quoted
 from muntin.spark.session import session as current_session
@@ -116,7 +116,7 @@ class ArrivingFiles(FilesSource):
 class FileReader:
     """Reads the files that Spark names in a task, one piece of each."""
 
-    read: Callable[[Piece, pa.Schema], Iterator[pa.Table]]
+    read: Reader
     schema: pa.Schema
     count: int
 
@@ -125,7 +125,7 @@ class FileReader:
         for batch in batches:
             for piece in self._pieces(batch):
                 try:
-                    yield from self.read(piece, self.schema)
+                    yield from read_piece(self.read, piece, self.schema)
                 except UnlikeSparkError as error:
                     named = piece.path in error.message
                     raise DataError(
