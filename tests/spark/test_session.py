@@ -14,9 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import muntin
 from muntin import spark as muntin_spark
 from muntin.spark import SparkError, SparkWarning, archive, existing, java, settings
 from muntin.spark.cache import cache_folder
+from spark.cluster import interpreter_without_muntin
 
 
 def test_a_session_has_what_streams_need(spark: Any) -> None:
@@ -63,13 +65,75 @@ def test_what_an_active_session_lacks_is_said(spark: Any) -> None:
     assert f"set {settings.BATCH_BYTES} to {settings.NO_LIMIT}" in said[3]
 
 
-def test_workers_of_another_interpreter_are_refused(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python-of-nobody")
-    with pytest.raises(SparkError, match="python-of-nobody") as caught:
-        muntin_spark.require_session(spark)
-    assert "PYSPARK_PYTHON" in str(caught.value.hint)
+class TestInterpreterOfWorkers:
+    """What a session of the user's own would fail for at its first job, in one sentence before."""
+
+    @staticmethod
+    def refused(spark: Any) -> str:
+        frame = spark.range(1).selectExpr("CAST(id AS TIMESTAMP) AS ts")
+        sql = "SELECT count(*) AS n FROM t [RANGE '1 min' SLIDE '1 min']"
+        with pytest.raises(SparkError, match=r"^worker Python: ") as bounded:
+            muntin.aggregate(frame, sql, time="ts")
+        with pytest.raises(SparkError) as caught:
+            muntin_spark.require_session(spark)
+        assert bounded.value.message == caught.value.message
+        assert f"set the environment variable PYSPARK_PYTHON to {sys.executable}" in (
+            caught.value.hint or ""
+        )
+        return caught.value.message
+
+    def test_one_that_is_not_there(self, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", "python-of-nobody")
+        assert "'python-of-nobody', which is not on the path" in self.refused(spark)
+
+    def test_one_without_muntin(
+        self, spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """As where an environment is not activated: ``python3`` is another one then."""
+        other = interpreter_without_muntin(tmp_path)
+        other.rename(tmp_path / "python3")
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", "python3")
+        assert f"{tmp_path}/python3, which has no muntin;" in self.refused(spark)
+
+    @pytest.mark.parametrize(
+        ("script", "words"),
+        [
+            ('echo \'{"version": [3, 99], "places": {}}\'', "Python 3.99 at "),
+            ("exit 3", "which does not answer"),
+            ("echo hello", "which does not answer"),
+        ],
+    )
+    def test_one_of_another_kind(
+        self, spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, words: str
+    ) -> None:
+        other = tmp_path / "python"
+        other.write_text(f"#!/bin/sh\n{script}\n")
+        other.chmod(0o755)
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", str(other))
+        assert words in self.refused(spark)
+
+    def test_one_with_another_muntin(
+        self, spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        package = tmp_path / "muntin"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        other = tmp_path / "python"
+        other.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}" exec "{sys.executable}" "$@"\n')
+        other.chmod(0o755)
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", str(other))
+        with pytest.warns(SparkWarning, match=f"the Muntin at {package}"):
+            muntin_spark.require_session(spark)
+
+    def test_another_name_of_this_one(
+        self, spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        other = tmp_path / "python"
+        other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        other.chmod(0o755)
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", str(other))
+        assert muntin_spark.check_session(spark).warnings == []
 
 
 class TestSparkConnect:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muntin.spark.findings import Finding, Findings
+from muntin.spark.interpreter import check_interpreter
 from muntin.spark.packages import check_packages
 from muntin.spark.problems import SparkError, SparkWarning
 from muntin.spark.settings import (
@@ -20,7 +17,6 @@ from muntin.spark.settings import (
     PROVIDER,
     ROCKSDB,
     TIME_ZONE,
-    local_cores,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +52,7 @@ def check_session(session: SparkSession) -> Findings:
         _check_time_zone,
         _check_arrow,
         _check_batches,
-        _check_interpreter,
+        check_interpreter,
     )
     found = Findings([_check_running(session)])
     if found.ok:
@@ -122,24 +118,3 @@ def _check_batches(session: SparkSession) -> Finding:
     found = "Spark adds up the bytes of a batch after every row: rows take twice as long to workers"
     remedy = f"set {BATCH_BYTES} to {NO_LIMIT}, unless rows have over 100 kB each"
     return Finding("Arrow batches", "warning", found, remedy)
-
-
-def _check_interpreter(session: SparkSession) -> Finding:
-    """Whether workers run this interpreter: others lack the packages, or the Python version."""
-    worker = session.sparkContext.pythonExec
-    found_at = shutil.which(worker)
-    # A virtual environment has several names for its one interpreter, all in one folder.
-    if found_at and Path(found_at).parent == Path(sys.executable).parent:
-        return Finding("worker Python", "ok", found_at)
-    remedy = (
-        f"before the session starts, set the environment variable PYSPARK_PYTHON to "
-        f"{sys.executable}, or use muntin.spark.session()"
-    )
-    if local_cores(session.sparkContext.master) is None:
-        # On other machines the same packages may well have another path.
-        return Finding("worker Python", "ok", f"{worker} on the workers")
-    if os.path.sep in worker and Path(worker).exists():
-        found = f"workers run {worker}, this is {sys.executable}"
-        return Finding("worker Python", "warning", found, remedy)
-    found = f"workers run whatever {worker!r} is on their path, this is {sys.executable}"
-    return Finding("worker Python", "problem", found, remedy)

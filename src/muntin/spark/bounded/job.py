@@ -21,7 +21,7 @@ from muntin.spark.bounded.results import KeptAnswer, KeptResults, SmallAnswer, r
 from muntin.spark.bounded.shipped import Shipped, ship
 from muntin.spark.bounded.tasks import finish
 from muntin.spark.frames import result_schema
-from muntin.spark.problems import SparkError, worker_death
+from muntin.spark.problems import SparkError, worker_trouble
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,8 +52,8 @@ def run_job(
         outcome = _read(session, plan, rows, kept)
     except BaseException as error:
         kept.release()
-        if death := worker_death(str(error)):
-            raise SparkError(death[0], hint=death[1]) from error
+        if trouble := worker_trouble(str(error)):
+            raise SparkError(trouble[0], hint=trouble[1]) from error
         raise
     return outcome
 

@@ -16,6 +16,7 @@ from muntin.spark.bounded.job import run_job
 from muntin.spark.bounded.messages import MESSAGES_DDL
 from muntin.spark.bounded.tasks import fold_rows
 from muntin.spark.frames import arrow_schema, check_bounded, quoted
+from muntin.spark.interpreter import require_interpreter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,6 +58,7 @@ class FrameSource:
 
     def __init__(self, frame: DataFrame) -> None:
         self._frame = check_bounded(frame)
+        require_interpreter(frame.sparkSession)
         self.schema = arrow_schema(frame.schema)
         self._sample: pa.Table | None = None
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from muntin.errors import MuntinError
-from muntin.spark.problems import SparkError, worker_death
+from muntin.spark.problems import SparkError, worker_trouble
 
 _HINT = "what is committed is safe: start again with the same checkpoint when the cause is gone"
 # What Python prints last for an error: its class with the module it is from, and its words.
@@ -33,7 +33,7 @@ def as_run_error(error: BaseException, checkpoint: Path) -> MuntinError:
     """
     if isinstance(error, MuntinError):
         return error
-    reason, hint = worker_death(str(error)) or reason_of(str(error))
+    reason, hint = worker_trouble(str(error)) or reason_of(str(error))
     if hint is None and any(words in reason for words in _FULL):
         # Spark does not say where.
         reason = f"{reason}, for the checkpoint {checkpoint} or Spark's temporary files"
