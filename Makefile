@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 EXTRAS := dev,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
 NAME ?= local
 
-.PHONY: chaos help setup test lint format demo bench clean
+.PHONY: chaos soak help setup test lint format demo bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ bench: setup ## Run one benchmark: make bench NAME=local
 
 chaos: setup ## Kill a stream's driver and workers at random moments, 50 seeds
 	$(BIN)/python tests/spark/chaos.py 50
+
+soak: setup ## Run 5,000 small batches and compare what is held with 1,000; takes an hour
+	$(BIN)/python tests/spark/soak.py 5000
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

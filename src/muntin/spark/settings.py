@@ -31,6 +31,15 @@ _LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
 NO_LIMIT = str(2**31 - 1)
 TO_WORKERS = {BATCH_ROWS: "2048", BATCH_BYTES: NO_LIMIT}
 
+# What Spark remembers of batches that are over, for pages that are not shown. By default that is
+# the plans and metrics of the last thousand, and so long the heap grows.
+HISTORY = {
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "100",
+}
+
 _ALWAYS = {
     PROVIDER: ROCKSDB,
     TIME_ZONE: "UTC",
@@ -38,9 +47,31 @@ _ALWAYS = {
     ANSI: "true",
     **TO_WORKERS,
     FAULT_HANDLER: "true",
+    **HISTORY,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+# The JVM's collector of choice, G1, lets the heap of a stream grow for hours towards all that it
+# may take, little of it in use, and when it is small, marks it without pause. The serial one
+# takes what is in use and some more, and little time for a heap of up to a gigabyte, which is
+# what a driver has unless it is told otherwise. It grows where it must, so it may begin small.
+_SMALL_HEAP = ["-XX:+UseSerialGC", "-Xms256m"]
+# A JVM starts neither with two collectors, nor with more memory than it may take.
+_HEAP_CHOSEN = re.compile(r"-XX:\+Use\w+GC\b|\bdriver[.-]memory\b|\bSPARK_(DRIVER_)?MEM(ORY)?\b")
+_JVM_VARIABLES = (
+    "JDK_JAVA_OPTIONS",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "PYSPARK_SUBMIT_ARGS",
+    "SPARK_SUBMIT_OPTS",
+    "SPARK_DRIVER_MEMORY",
+    "SPARK_MEM",
+)
+
+# RocksDB allocates in many threads, and glibc gives each of them an arena of its own, up to eight
+# for each core, of which it hands little back.
+FEW_ARENAS = {"MALLOC_ARENA_MAX": "2"}
 
 # A task is one core's work: libraries that start a thread for each core would fight over them.
 ONE_THREAD = {
@@ -134,6 +165,26 @@ def jvm_options(administered: Mapping[str, str], given: Mapping[str, str]) -> li
     """The options of the driver's JVM that come before Muntin's own."""
     return [
         _STACK,
+        *([] if _is_heap_chosen(administered, given) else _SMALL_HEAP),
         *administered.get(JVM_OPTIONS, "").split(),
         *given.get(JVM_OPTIONS, "").split(),
     ]
+
+
+def _is_heap_chosen(*settings: Mapping[str, str]) -> bool:
+    """Whether anyone has named a collector or the driver's memory, wherever that can be done."""
+    told = [
+        pair for each in settings for pair in each.items() if pair[0].startswith("spark.driver")
+    ]
+    told += [(name, os.environ[name]) for name in _JVM_VARIABLES if os.environ.get(name)]
+    texts = [" ".join(pair) for pair in told] + _environment_script()
+    return any(_HEAP_CHOSEN.search(text) for text in texts)
+
+
+def _environment_script() -> list[str]:
+    """The lines of ``spark-env.sh``, which Spark's launcher runs."""
+    try:
+        text = (conf_folder() / "spark-env.sh").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if not line.lstrip().startswith("#")]
