@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
-from pathlib import Path
+from code_blocks import ROOT, blocks
 
-README = Path(__file__).parent.parent / "README.md"
-BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
+README = ROOT / "README.md"
 
 
 def test_the_first_example_prints_what_stands_below_it() -> None:
-    (language, code), (_, output) = BLOCK.findall(README.read_text())[:2]
-    assert language == "python"
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
-    assert printed.getvalue() == output
+    first = blocks([README])[0]
+    assert (first.language, first.run({})) == ("python", first.output)
 
 
 def test_the_readme_names_the_two_commands() -> None:

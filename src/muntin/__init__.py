@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from muntin import sinks
     from muntin.api import aggregate
     from muntin.errors import MuntinError, QueryError
     from muntin.queries import Query, query
@@ -27,6 +28,7 @@ __all__ = [
     "query",
     "read",
     "run",
+    "sinks",
 ]
 
 # Imported when first used: a program that only asks for the version, or one window, does not
@@ -43,9 +45,27 @@ _HOMES = {
     "read": "muntin.sinks",
     "run": "muntin.spark.streaming.run",
 }
+# What documentation calls `muntin.sinks` and the like is there after `import muntin` alone.
+_PACKAGES = (
+    "aggregates",
+    "aggregators",
+    "bench",
+    "engine",
+    "errors",
+    "optimizer",
+    "pipelines",
+    "plan",
+    "queries",
+    "sinks",
+    "spark",
+    "testing",
+    "windows",
+)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"muntin.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'muntin' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
@@ -53,4 +73,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted({*globals(), *__all__, *_PACKAGES})
