@@ -18,7 +18,7 @@ from spark.folder_stream import FolderStream, expected, parts
 QUERIES = """
 CREATE QUERY turnover AS
   SELECT sum(price * vol) AS value FROM trades [RANGE '15 minutes' SLIDE '5 minutes'];
-CREATE QUERY vwap AS SELECT symbol, sum(price * vol) / sum(vol) AS vwap
+CREATE QUERY vwap AS SELECT window_start AS since, symbol, sum(price * vol) / sum(vol) AS vwap
   FROM trades [RANGE '10 minutes' SLIDE '3 minutes'] GROUP BY symbol;
 """
 

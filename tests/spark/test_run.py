@@ -29,7 +29,7 @@ LARGE = """CREATE QUERY large AS SELECT count(*) AS n, max(vol) AS largest
   FROM trades [RANGE '12 minutes' SLIDE '5 minutes'] WHERE vol > 5000;"""
 VWAP = """CREATE QUERY vwap AS SELECT symbol, sum(price * vol) / sum(vol) AS vwap
   FROM trades [RANGE '10 minutes' SLIDE '3 minutes'] GROUP BY symbol;"""
-GAPS = """CREATE QUERY gaps AS SELECT count(*) AS n, avg(price) AS mean
+GAPS = """CREATE QUERY gaps AS SELECT count(*) AS n, window_end AS until, avg(price) AS mean
   FROM trades [RANGE '1 minute' SLIDE '1 minute'] WHERE vol > 9000 EMIT EMPTY;"""
 EXCHANGES = """CREATE QUERY exchanges AS SELECT exchange, count(*) AS n
   FROM trades [RANGE '6 minutes' SLIDE '2 minutes'] WHERE vol > 200 GROUP BY exchange;"""

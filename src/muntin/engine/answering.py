@@ -17,6 +17,7 @@ from muntin.engine.window_columns import Shown
 from muntin.engine.window_kernels import window_bounds
 from muntin.expressions import Bound, Evaluator
 from muntin.plan.nodes import SharedPlan
+from muntin.queries import BOUNDS
 
 Ints = npt.NDArray[np.int64]
 # From the positions of ROWS windows' bounds to the times of their first and last row.
@@ -90,12 +91,12 @@ class Answerer:
     ) -> None:
         runs, rows = answer.runs.tolist(), answer.rows[answer.runs].tolist()
         last = answer.windows[np.maximum(answer.runs[1:] - 1, 0)].tolist() if rows[-1] else []
-        names = [output.name for output in family.finals[0].outputs]
+        names = [*BOUNDS, *(output.name for output in family.finals[0].outputs)]
         for number, final in enumerate(family.finals):
             result = shown.between(runs[number], runs[number + 1])
-            own = [output.name for output in final.outputs]
+            own = [*final.query.bounds, *(output.name for output in final.outputs)]
             if own != names:
-                result = result.rename_columns([*result.column_names[:2], *own])
+                result = result.rename_columns(own)
             name = final.name
             answered.tables[name] = result
             begin, end = rows[number], rows[number + 1]

@@ -136,7 +136,7 @@ def _show(
     starts, ends = np.array(bounds, dtype=np.int64).reshape(-1, 2).T
     result = pa.Table.from_arrays(
         [timeline.from_ticks(starts), timeline.from_ticks(ends), *outputs],
-        names=["window_start", "window_end", *(output.name for output in final.outputs)],
+        names=[*final.query.bounds, *(output.name for output in final.outputs)],
     )
     if final.having is not None:
         result = result.filter(Evaluator([final.having])(lowered)[0].values)

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.plan.timeline import Timeline
+from muntin.queries import BOUNDS
 
 Ints = npt.NDArray[np.int64]
 
 # Runs of this length, on average, are chunks of their own; shorter ones are written out.
 _LONG = 64
-_NAMES = ("window_start", "window_end")
 
 
 class Shown:
@@ -40,7 +40,7 @@ class Shown:
         self._bounds: list[_Repeated] = []
         if rows[-1] <= _LONG * starts.size:
             written = [timeline.from_ticks(np.repeat(ticks, counts)) for ticks in (starts, ends)]
-            columns, names = [*written, *columns], [*_NAMES, *names]
+            columns, names = [*written, *columns], [*BOUNDS, *names]
         else:
             self._bounds = [_Repeated(ticks, counts, timeline) for ticks in (starts, ends)]
         self._table = pa.Table.from_arrays(columns, list(names))
@@ -51,7 +51,7 @@ class Shown:
         if not self._bounds:
             return own
         bounds = [each.between(first, last) for each in self._bounds]
-        return pa.Table.from_arrays([*bounds, *own.columns], [*_NAMES, *own.column_names])
+        return pa.Table.from_arrays([*bounds, *own.columns], [*BOUNDS, *own.column_names])
 
 
 class _Repeated:

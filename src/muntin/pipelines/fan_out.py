@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.queries import BOUNDS
 from muntin.sinks import DriverSink, RowsEntry, Sink, Writer
 from muntin.sinks.rows import RowsWriter
 
@@ -150,7 +149,9 @@ class LastRows(DriverSink):
     def deliver(self, batch_id: int, tables: Mapping[str, pa.Table]) -> None:
         """Show the row of the latest window."""
         for name, table in tables.items():
-            self._watcher(batch_id, name, table.sort_by(BOUNDS[1]).slice(table.num_rows - 1))
+            self._watcher(
+                batch_id, name, table.sort_by(table.column_names[1]).slice(table.num_rows - 1)
+            )
 
 
 class _LastRowsWriter(RowsWriter):

@@ -65,12 +65,13 @@ class _Analysis:
         window = to_window(clause, self.report) if clause is not None else None
         joins, where = read_joins(self.joined, self._where(), self.scope, self.report)
         items = [self._item(node, clause) for node in self.select.expressions]
-        rest = [node for node in group_nodes if not self._is_bound(node, clause)]
+        bounds = self._bounds(items)
+        rest = [node for node in group_nodes if not self._names_bound(node, clause, items)]
         groups, left = name_groups(read_groups(rest, items, self.report), items)
         resolver = Resolver(groups, self.report)
         select = [Output(item.name, resolver.resolve(item.node)) for item in left]
         having = self._having(resolver, groups, left, select)
-        self._check_outputs(groups, left, select)
+        self._check_outputs(bounds, groups, left, select)
         emit_empty = self._emit_empty(groups)
         if self.report.problems or window is None or clause is None:
             return None
@@ -87,6 +88,7 @@ class _Analysis:
             alias=self.table.alias or None,
             time=time.name if time is not None else None,
             joins=joins,
+            bounds=bounds,
             text=self.report.text,
         )
         return query, clause
@@ -145,6 +147,30 @@ class _Analysis:
         by_call = clause is not None and clause.args["spelling"] == "window()"
         return by_call and is_column(node, "window")
 
+    def _names_bound(self, node: exp.Expr, clause: WindowClause | None, items: list[Item]) -> bool:
+        """Also by the name that SELECT gives to a bound, unless it reads a column of that name."""
+        if self._is_bound(node, clause):
+            return True
+        given = [item for item in items if item.aliased and is_column(item.node, *BOUNDS)]
+        if not is_column(node, *(item.name.lower() for item in given)):
+            return False
+        name = node.name.lower()
+        return not any(is_column(part, name) for item in items for part in item.node.walk())
+
+    def _bounds(self, items: list[Item]) -> tuple[str, str]:
+        """What SELECT calls the bounds of the window; without a name they keep their own."""
+        start, end = (self._bound(bound, items) for bound in BOUNDS)
+        return start, end
+
+    def _bound(self, bound: str, items: list[Item]) -> str:
+        named = [item for item in items if item.aliased and is_column(item.node, bound)]
+        if len({item.name.lower() for item in named}) > 1:
+            others = " and ".join(shown(item.name) for item in named)
+            self.report.add(
+                named[1].node, f"{bound} is named twice, {others}", "keep one: results have it once"
+            )
+        return named[0].name if named else bound
+
     def _item(self, node: exp.Expr, clause: WindowClause | None) -> Item:
         alias = node.args["alias"] if isinstance(node, exp.Alias) else None
         inner = normalize(node.this if alias is not None else node)
@@ -160,13 +186,13 @@ class _Analysis:
         return Item(inner, name, alias is not None, settled)
 
     def _check_bound(self, node: exp.Expr, alias: exp.Expr | None) -> None:
-        if alias is None or alias.name.lower() in (*BOUNDS, "window"):
+        if alias is None or is_column(node, *BOUNDS) or alias.name.lower() == "window":
             return
-        own = node.name if isinstance(node, exp.Column) else "window"
+        name = shown(alias.name)
         self.report.add(
             alias,
-            f"{shown(own)} cannot be renamed to {shown(alias.name)}",
-            "leave out the alias: results always start with window_start and window_end",
+            f"window cannot be renamed to {name}",
+            f"it is two columns: write window_start AS {name}_start, window_end AS {name}_end",
         )
 
     def _having(
@@ -186,7 +212,13 @@ class _Analysis:
         aliases |= {group.name.lower(): column(group.name) for group in groups}
         return normalize(resolver.resolve(node, aliases))
 
-    def _check_outputs(self, groups: list[Output], items: list[Item], select: list[Output]) -> None:
+    def _check_outputs(
+        self,
+        bounds: tuple[str, str],
+        groups: list[Output],
+        items: list[Item],
+        select: list[Output],
+    ) -> None:
         outputs = [*groups, *select]
         nodes = [*(group.node for group in groups), *(item.node for item in items)]
 
@@ -197,7 +229,10 @@ class _Analysis:
                 "give one of them another name with AS",
             )
 
-        clashes([output.name for output in outputs], clash)
+        if bounds[0].lower() == bounds[1].lower():
+            hint = "give one of them another name with AS"
+            self.report.add(self.select, f"both bounds are named {shown(bounds[0])}", hint)
+        clashes(bounds, [output.name for output in outputs], clash)
         computed = any(next(aggregate_calls(output.node), None) for output in select)
         if not groups and not computed and not self.report.problems:
             self.report.add(

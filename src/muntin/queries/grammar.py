@@ -21,6 +21,7 @@ from muntin.queries.window_grammar import WindowGrammar
 EMIT_EMPTY = TokenType.PREWHERE
 SOURCE_HINT = "write one SELECT over the stream itself"
 _OPEN = TokenType.L_PAREN
+_NULLS = (["IGNORE", "NULLS"], ["RESPECT", "NULLS"])
 _AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
 STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
 FILE_KINDS = ("STREAM", "TABLE", "SINK")
@@ -219,7 +220,18 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
         if opens and following and following[0].token_type != TokenType.WHERE:
             hint = "write FILTER (WHERE x > 1)"
             self.refuse("expected WHERE in FILTER", hint, following[0])
+        if self._nulls_before_filter():
+            wrapper = self._parse_respect_or_ignore_nulls(exp.Placeholder())
+            assert wrapper is not None
+            wrapper.set("this", self._parse_window(this, alias))
+            return wrapper
         return super()._parse_window(this, alias)
+
+    def _nulls_before_filter(self) -> bool:
+        """Whether IGNORE NULLS or RESPECT NULLS is next, and a FILTER behind it."""
+        words = self._tokens[self._index : self._index + 3]
+        said = [word.text.upper() for word in words[:2]]
+        return said in _NULLS and len(words) > 2 and words[2].token_type == TokenType.FILTER
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         call = self._parse_window_table()

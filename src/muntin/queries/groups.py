@@ -180,9 +180,9 @@ class Resolver:
         )
 
 
-def clashes(names: list[str], report: Callable[[int, str], None]) -> None:
+def clashes(bounds: Iterable[str], names: list[str], report: Callable[[int, str], None]) -> None:
     """Calls ``report`` with the index of each name that repeats another or a window bound."""
-    seen = set(BOUNDS)
+    seen = {bound.lower() for bound in bounds}
     for index, name in enumerate(names):
         if name.lower() in seen:
             report(index, name)

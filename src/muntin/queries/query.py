@@ -33,9 +33,9 @@ class Output:
 class Query:
     """One aggregate query over a window, as the parser or the builder made it.
 
-    Results have the columns ``window_start``, ``window_end``, then those of ``group_by``, then
-    those of ``select``. Two queries are equal when their canonical SQL is: the spelling of the
-    window, of keywords and of parentheses makes no difference, names do.
+    Results have the columns of ``bounds``, then those of ``group_by``, then those of ``select``.
+    Two queries are equal when their canonical SQL is: the spelling of the window, of keywords
+    and of parentheses makes no difference, names do.
 
     Syntax trees are shared: do not change them in place.
 
@@ -51,6 +51,7 @@ class Query:
         source: The name in FROM, with dots if it is qualified.
         alias: The alias of that name, if it has one.
         time: The time column, if the query names one.
+        bounds: The names of the window's start and end in results.
         joins: Tables that rows are joined with. Columns keep their qualifiers then, which are
             aliases if there are some; without joins columns are stored without them.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.
@@ -74,12 +75,13 @@ class Query:
     alias: str | None = None
     time: str | None = None
     joins: tuple[Join, ...] = ()
+    bounds: tuple[str, str] = BOUNDS
     text: SourceText = field(default_factory=SourceText)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the result's columns, in order."""
-        return (*BOUNDS, *(output.name for output in (*self.group_by, *self.select)))
+        return (*self.bounds, *(output.name for output in (*self.group_by, *self.select)))
 
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
@@ -96,7 +98,9 @@ class Query:
 
     @cached_property
     def _sql(self) -> str:
-        items = [_item(output.node, output.name) for output in self.group_by]
+        bounds = zip(BOUNDS, self.bounds, strict=True)
+        items = [f"{bound} AS {quote(name)}" for bound, name in bounds if name != bound]
+        items += [_item(output.node, output.name) for output in self.group_by]
         items += [_item(self._spelled_out(output.node), output.name) for output in self.select]
         words = [f"CREATE QUERY {quote(self.name)} AS SELECT {', '.join(items)}"]
         words.append(f"FROM {self._source_text()} {window_text(self.window, self.time)}")

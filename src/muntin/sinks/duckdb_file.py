@@ -74,7 +74,7 @@ class DuckDBLedger(Ledger):
             target = self.named(load.table)
             self._connection.register(_STAGED, load.rows)
             if load.layout.key:
-                same = " AND ".join(map(_same, load.layout.key))
+                same = " AND ".join(map(_same, load.layout.key, range(len(load.layout.key))))
                 self.execute(f"DELETE FROM {target} AS kept USING {_STAGED} AS staged WHERE {same}")
             self.execute(f"INSERT INTO {target} BY NAME FROM {_STAGED}")
             self._connection.unregister(_STAGED)
@@ -90,9 +90,9 @@ class DuckDBLedger(Ledger):
         return self._connection.sql(f"FROM {self.named(known[query.lower()][0])}").to_arrow_table()
 
 
-def _same(name: str) -> str:
+def _same(name: str, place: int) -> str:
     # Window bounds are never NULL, and plain equality lets DuckDB skip blocks of other windows.
-    operator = "=" if name in BOUNDS else "IS NOT DISTINCT FROM"
+    operator = "=" if place < BOUNDS else "IS NOT DISTINCT FROM"
     return f"kept.{quoted(name)} {operator} staged.{quoted(name)}"
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-BOUNDS = ("window_start", "window_end")
+# A key begins with the bounds of the window.
+BOUNDS = 2
 _KEY = b"muntin.key"
 
 

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, SharedPlan
-from muntin.queries.query import BOUNDS
 from muntin.spark.existing import is_connect, refuse_connect
 from muntin.spark.settings import TIME_ZONE
 
@@ -50,7 +49,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
 def result_schema(plan: SharedPlan, final: Final) -> pa.Schema:
     """The columns that a query's result has, before there is one."""
     timeline = plan.slicings[plan.partials[final.partials].slicing].timeline
-    bounds = [pa.field(name, timeline.type) for name in BOUNDS]
+    bounds = [pa.field(name, timeline.type) for name in final.query.bounds]
     outputs = [pa.field(each.name, each.value.type) for each in final.outputs]
     return pa.schema([*bounds, *outputs])
 

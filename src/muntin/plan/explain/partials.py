@@ -10,6 +10,7 @@ from muntin.plan.explain.moves import twin_facts
 from muntin.plan.explain.why import techniques, why
 from muntin.plan.explain.words import amount, count, names, spread, window_text
 from muntin.plan.nodes import Final, Partials, SharedPlan, Slicing
+from muntin.queries import BOUNDS
 
 
 class PartialsItems:
@@ -143,7 +144,7 @@ class PartialsItems:
         final = self.plan.finals[index]
         window = final.window
         predicate = None if final.predicate is None else final.predicate.key
-        outputs = tuple(output.name for output in final.outputs)
+        outputs = _columns(final)
         by, reason = self._reason(index)
         return Item(
             f"final-{final.name}",
@@ -180,7 +181,7 @@ class PartialsItems:
         served = tuple(final.name for final in finals)
         predicates = len({final.predicate for final in finals})
         told = count(predicates, "predicate") if predicates > 1 else ""
-        outputs = tuple(output.name for output in finals[0].outputs)
+        outputs = _columns(finals[0])
         _, reason = self._reason(members[0])
         ranges = spread(windows, "range", [each.range for each in windows])
         slides = spread(windows, "slide", [each.period for each in windows])
@@ -198,6 +199,12 @@ class PartialsItems:
             ),
             sources=(source,),
         )
+
+
+def _columns(final: Final) -> tuple[str, ...]:
+    """What a query gives; the bounds of its windows only where it names them itself."""
+    named = final.query.bounds != BOUNDS
+    return final.query.columns[0 if named else len(BOUNDS) :]
 
 
 def slices_label(plan: SharedPlan, place: int) -> str:
