@@ -255,10 +255,6 @@ LOST = {
         "first_value goes by",
     ),
     "SELECT k, sum(v) AS s FROM t GROUP BY window(ts, '1 minute'), k\nORDER BY k": (3, "ORDER BY"),
-    "SELECT\nwindow.start AS a, sum(v) AS s FROM t GROUP BY window(ts, '1 minute')": (
-        3,
-        "window_start is not called a",
-    ),
     "SELECT\nwindow, sum(v) AS s FROM t GROUP BY window(ts, '1 minute')": (3, "two columns"),
     "SELECT\nTUMBLE_ROWTIME(ts, INTERVAL '1' MINUTE), sum(v) AS s FROM t "
     "GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)": (3, "tumble_rowtime is left out"),
@@ -270,9 +266,9 @@ LOST = {
         2,
         "OVERWRITE",
     ),
-    "INSERT INTO o\n(a, b) SELECT sum(v) AS s FROM t GROUP BY window(ts, '1 minute')": (
+    "INSERT INTO\no (a, b) SELECT sum(v) AS s FROM t GROUP BY window(ts, '1 minute')": (
         3,
-        "a list of columns",
+        "a list of columns has 2 columns, and SELECT has 1",
     ),
     "CREATE VIEW a AS SELECT sum(v) AS s FROM t GROUP BY window(ts, '1 minute');\n"
     "SELECT max(s) AS m FROM a": (3, "a holds the results"),
@@ -293,6 +289,58 @@ def test_what_is_lost_is_said_at_its_line(text: str, dialect: Literal["spark", "
     assert found[0].hint
     assert f"-- line {line}: " in done.text
     read(done.text)
+
+
+LOOKUP = """
+CREATE TABLE orders (
+  ts TIMESTAMP(3), cur STRING, price DOUBLE, clock AS PROCTIME(),
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND
+) WITH ('connector' = 'filesystem', 'path' = '/o', 'format' = 'json');
+CREATE TABLE rates (currency STRING, rate DOUBLE, since TIMESTAMP(3),
+  WATERMARK FOR since AS since, PRIMARY KEY (currency) NOT ENFORCED)
+  WITH ('connector' = 'filesystem', 'path' = '/r', 'format' = 'json');
+CREATE TABLE spent (`from` TIMESTAMP(3), until TIMESTAMP(3), currency STRING, total DOUBLE)
+  WITH ('connector' = 'print');
+"""
+HOURLY = """INSERT INTO spent {}
+SELECT TUMBLE_START(o.ts, INTERVAL '1' HOUR) AS a, TUMBLE_END(o.ts, INTERVAL '1' HOUR),
+  UPPER(o.cur) AS c, SUM(o.price * r.rate) AS x
+FROM orders AS o {} JOIN rates FOR SYSTEM_TIME AS OF {} AS r ON o.cur = r.currency
+GROUP BY TUMBLE(o.ts, INTERVAL '1' HOUR), UPPER(o.cur);
+"""
+
+
+@pytest.mark.parametrize("join", ["", "LEFT"])
+@pytest.mark.parametrize("moment", ["o.clock", "PROCTIME()"])
+@pytest.mark.parametrize("listed", ["", "(`from`, until, currency, total)"])
+def test_lookup_joins_are_joins_with_static_tables(join: str, moment: str, listed: str) -> None:
+    done = import_sql(LOOKUP + HOURLY.format(listed, join, moment), "flink")
+    assert done.lost == ()
+    assert any("rates is a static table" in note.problem.message for note in done.notes)
+    assert [table.name for table in done.pipeline.tables] == ["rates"]
+    [query] = done.pipeline.queries["orders"]
+    assert query.columns == ("from", "until", "currency", "total")
+    assert [(one.table, one.alias, one.kind) for one in query.joins] == [
+        ("rates", "r", "left" if join else "inner")
+    ]
+
+
+def test_a_join_with_the_version_of_a_row_is_refused() -> None:
+    count = "SELECT count(*) AS n FROM orders GROUP BY TUMBLE(ts, INTERVAL '1' HOUR);"
+    done = import_sql(LOOKUP + HOURLY.format("", "", "o.ts") + count, "flink")
+    assert any("as it was at the time of a row" in note.problem.message for note in done.lost)
+    assert [len(found) for found in done.pipeline.queries.values()] == [1]
+
+
+def test_a_sink_names_columns_in_the_order_of_results() -> None:
+    text = """CREATE TABLE o (n BIGINT, k2 STRING) WITH ('connector' = 'print');
+    INSERT INTO o SELECT count(*) AS c, k AS kind FROM t
+    GROUP BY window(ts, '1 minute'), kind HAVING c > 1;"""
+    done = import_sql(TRADES + text, "flink")
+    [query] = done.pipeline.queries["t"]
+    assert query.columns == ("window_start", "window_end", "k2", "n")
+    told = [note.problem.message for note in done.notes if not note.lost]
+    assert "results for o have the columns window_start, window_end, k2, n" in told
 
 
 def option_text(table: str, dialect: Literal["spark", "flink"]) -> str:

@@ -107,6 +107,8 @@ class JoinGrammar(_Base):
             self.refuse("only the name of a table can be joined", NAME_HINT)
         self._refuse_window()
         table = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+        if self._match_text_seq("FOR", "SYSTEM_TIME", "AS", "OF"):
+            table.set("version", self._parse_moment())
         alias = self._parse_table_alias()
         if alias is not None:
             if alias.args.get("columns"):
@@ -114,6 +116,11 @@ class JoinGrammar(_Base):
             table.set("alias", alias)
         self._refuse_window()
         return table
+
+    def _parse_moment(self) -> exp.Expr | None:
+        """Reads what a table is joined as of."""
+        message = "FOR SYSTEM_TIME AS OF is not supported"
+        self.refuse(message, "leave it out: a table is joined as it was last read", self._prev)
 
     def _parse_using(self) -> list[exp.Expr]:
         if not self._match(TokenType.L_PAREN):

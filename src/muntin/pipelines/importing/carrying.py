@@ -99,8 +99,9 @@ class _Importer:
         foreign = [one.foreign for one in self.entries]
         views = [one.view for one in foreign if isinstance(one, ForeignQuery)]
         named = {name.lower() for name in views if name is not None}
-        types = self.declarations.types([one for one in foreign if isinstance(one, ForeignTable)])
-        translator = QueryTranslator(self.notes, self.roles, types, self.flink)
+        tables = {one.name.lower(): one for one in foreign if isinstance(one, ForeignTable)}
+        types = self.declarations.types(list(tables.values()))
+        translator = QueryTranslator(self.notes, self.roles, tables, types, self.flink)
         names = QueryNames(named)
         found: dict[int, CreateQuery] = {}
         for number, entry in enumerate(self.entries):

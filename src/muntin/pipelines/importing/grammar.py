@@ -121,18 +121,26 @@ class ForeignGrammar(TableGrammar):
         if overwrite:
             hint = "results are added to those of windows before"
             remarks.append(Remark(first.start, "OVERWRITE has no counterpart", hint, True))
-        for word in ("PARTITION", ""):
-            start = self._curr.start
-            listed = self._match_text_seq(word) if word else self._curr.token_type == _OPEN
-            if listed and self._next.token_type != TokenType.SELECT:
-                self._skip_parentheses()
-                hint = "results have the columns of the query, under its names"
-                what = "PARTITION" if word else "a list of columns"
-                remarks.append(Remark(start, f"{what} after INSERT INTO is left out", hint, True))
+        start = self._curr.start
+        if self._match_text_seq("PARTITION"):
+            self._skip_parentheses()
+            hint = "results have the columns of the query"
+            remarks.append(Remark(start, "PARTITION after INSERT INTO is left out", hint, True))
+        columns = self._parse_inserted_columns()
         if self._match_text_seq("VALUES"):
             self.refuse("rows that are written out have no counterpart", INSERT_HINT, self._prev)
         query = self._parse_query()
-        return ForeignQuery(query, first.start, sink=name, remarks=tuple(remarks))
+        return ForeignQuery(query, first.start, None, name, columns, tuple(remarks))
+
+    def _parse_inserted_columns(self) -> tuple[str, ...] | None:
+        if self._curr.token_type != _OPEN or self._next.token_type == TokenType.SELECT:
+            return None
+        names = self._parse_wrapped_csv(lambda: self._parse_id_var(any_token=False))
+        return tuple(name.name for name in names)
+
+    def _parse_moment(self) -> exp.Expr | None:
+        """Reads FOR SYSTEM_TIME AS OF, behind which a table is looked up row by row."""
+        return self._parse_disjunction()
 
     def _parse_foreign_name(self, what: str) -> Reference:
         """Reads a name of several parts; the last of them is what Muntin calls it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -15,12 +15,15 @@ from muntin.pipelines.importing.types import spell_casts
 from muntin.pipelines.importing.windows import Refusal, WindowTranslator
 from muntin.queries import CreateQuery, Reference
 from muntin.queries.analyze import analyze
-from muntin.queries.query import BOUNDS
+from muntin.queries.normalize import is_plain
+from muntin.queries.query import BOUNDS, is_column
 from muntin.queries.report import Report
 from muntin.queries.source import position, shown
 from muntin.queries.statement_reader import QueryNames
 
 COLUMNS_HINT = "results are the bounds of the window, the groups, then the aggregates"
+LOOKUP_HINT = "it is read again when its files change; see refresh in docs/sql-files.md"
+VERSION_HINT = "join the table as it is now, or have the value in the rows of the stream"
 
 
 class QueryTranslator:
@@ -29,6 +32,7 @@ class QueryTranslator:
     Args:
         notes: Takes it.
         roles: What each table of the file is for.
+        tables: The declared tables, by their names in lower case.
         types: The types of each table's columns, all names in lower case.
         flink: Whether the file is Flink's.
     """
@@ -37,11 +41,13 @@ class QueryTranslator:
         self,
         notes: Notes,
         roles: Mapping[str, Role],
+        tables: Mapping[str, ForeignTable],
         types: Mapping[str, Mapping[str, str]],
         flink: bool,
     ) -> None:
         self.notes = notes
         self.roles = roles
+        self.tables = tables
         self.types = types
         self.flink = flink
 
@@ -63,7 +69,7 @@ class QueryTranslator:
         text = self.notes.lines.slice(foreign.start, foreign.start + len(entry.original))
         report = Report(text, name, foreign.start)
         try:
-            self._rewrite(select, foreign.start, views)
+            self._rewrite(select, foreign, views)
             query = analyze(select, name, report)
         except Refusal as refusal:
             report.add(refusal.node, refusal.message, refusal.hint)
@@ -76,11 +82,17 @@ class QueryTranslator:
         start = foreign.start if table is None else position(table.this)
         return CreateQuery(query, False, sink, foreign.start, start or foreign.start)
 
-    def _rewrite(self, select: exp.Expr, start: int, views: set[str]) -> None:
+    def _rewrite(
+        self, select: exp.Expr, foreign: ForeignQuery | ForeignTable, views: set[str]
+    ) -> None:
+        start = foreign.start
         while isinstance(select, exp.Subquery) and select.is_wrapper:
             select = select.this
         if not isinstance(select, exp.Select):
             return
+        if isinstance(foreign, ForeignQuery) and foreign.sink is not None:
+            self._name_columns(select, foreign, foreign.sink)
+        self._look_up(select)
         WindowTranslator(select, start, self.notes).translate()
         tables = list(select.find_all(exp.Table))
         for table in tables:
@@ -92,6 +104,42 @@ class QueryTranslator:
         spell_casts(select, self.flink)
         if self.flink:
             keep_whole(select, self._columns(tables))
+
+    def _name_columns(self, select: exp.Select, foreign: ForeignQuery, sink: Reference) -> None:
+        """A table is filled by position: its columns give their names to those of SELECT."""
+        table = self.tables.get(sink.name.lower())
+        names: Sequence[str] | None = foreign.columns
+        if names is None and table is not None and table.columns is not None:
+            names = [one.name for one in table.columns if one.computed is None]
+        if names is None:
+            return
+        items = select.expressions
+        if len(names) != len(items) or any(item.is_star for item in items):
+            what = "a list of columns" if foreign.columns is not None else shown(sink.name)
+            message = f"{what} has {len(names)} columns, and SELECT has {len(items)}"
+            hint = "results keep the names of the query: check them"
+            self.notes.add(sink.start, message, hint)
+            return
+        for item, name in zip(list(items), names, strict=True):
+            rename(select, item, name)
+
+    def _look_up(self, select: exp.Select) -> None:
+        """Flink looks a table up when a row comes; here it is as it was last read."""
+        source = select.args.get("from_")
+        stream = self.tables.get(source.this.name.lower()) if source is not None else None
+        times = [mark.column.lower() for mark in stream.watermarks] if stream is not None else []
+        for join in select.args.get("joins") or ():
+            moment = join.this.args.get("version")
+            if moment is None:
+                continue
+            name = shown(join.this.name)
+            if isinstance(moment, exp.Column) and moment.name.lower() in times:
+                message = f"{name} is joined as it was at the time of a row"
+                raise Refusal(join.this, message, VERSION_HINT)
+            offset = position(join.this)
+            message = f"{name} is a static table, not looked up for each row"
+            self.notes.add(offset or 0, message, LOOKUP_HINT, lost=False)
+            join.this.set("version", None)
 
     def _note_picks(self, select: exp.Expr, start: int) -> None:
         """Flink takes the first and last of rows that are not NULL, as they arrive."""
@@ -115,9 +163,29 @@ def check_sink(statement: CreateQuery, table: ForeignTable, notes: Notes) -> Non
     """Note where results have other columns than the table they were inserted into."""
     if table.columns is None or statement.sink is None:
         return
-    declared = [column.name.lower() for column in table.columns]
+    declared = [column.name.lower() for column in table.columns if column.computed is None]
     given = [name.lower() for name in statement.query.columns]
-    if declared != given and declared != given[len(BOUNDS) :]:
+    groups = given[len(BOUNDS) :]
+    if declared not in (given, groups, [given[0], *groups], [given[1], *groups]):
         names = ", ".join(shown(name) for name in statement.query.columns)
         message = f"results for {shown(table.name)} have the columns {names}"
-        notes.add(statement.start, message, COLUMNS_HINT)
+        # Under the names that the table has, only their order is another.
+        notes.add(statement.start, message, COLUMNS_HINT, lost=not set(declared) <= set(given))
+
+
+def rename(select: exp.Select, item: exp.Expr, name: str) -> None:
+    """Gives a column of SELECT a name; what called it by its old one is written out.
+
+    >>> from muntin.queries.parser import parse_expression
+    >>> select = exp.select(parse_expression("upper(k)").as_("u")).from_("t").group_by("u")
+    >>> rename(select, select.expressions[0], "kind")
+    >>> select.sql()
+    'SELECT UPPER(k) AS kind FROM t GROUP BY UPPER(k)'
+    """
+    inner, old = item.unalias(), item.alias
+    if old and old.lower() != name.lower():
+        for clause in (select.args.get("group"), select.args.get("having")):
+            for part in [] if clause is None else list(clause.find_all(exp.Column)):
+                if is_column(part, old.lower()):
+                    part.replace(inner.copy())
+    item.replace(exp.alias_(inner.copy(), name, quoted=not is_plain(name)))

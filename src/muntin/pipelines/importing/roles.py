@@ -49,5 +49,8 @@ def _read(select: exp.Expr, found: dict[str, Role]) -> None:
     if isinstance(table, exp.Table) and found.get(table.name.lower()) != "sink":
         found[table.name.lower()] = "stream"
     for join in select.args.get("joins") or ():
-        if isinstance(join.this, exp.Table):
-            found.setdefault(join.this.name.lower(), "table")
+        name = join.this.name.lower() if isinstance(join.this, exp.Table) else ""
+        if name and join.this.args.get("version") is not None and found.get(name) != "sink":
+            found[name] = "table"
+        elif name:
+            found.setdefault(name, "table")

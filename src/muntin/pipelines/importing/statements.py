@@ -66,12 +66,16 @@ class ForeignTable:
 
 @dataclass(frozen=True)
 class ForeignQuery:
-    """A SELECT: a view, one that is inserted into a table, or one on its own."""
+    """A SELECT: a view, one that is inserted into a table, or one on its own.
+
+    ``columns`` are the columns of the table that INSERT INTO names, if it names some.
+    """
 
     select: exp.Expr
     start: int
     view: str | None = None
     sink: Reference | None = None
+    columns: tuple[str, ...] | None = None
     remarks: tuple[Remark, ...] = ()
 
 

@@ -10,12 +10,11 @@ from muntin.pipelines.importing.grammar import FIXED_HINT
 from muntin.pipelines.importing.notes import Notes
 from muntin.queries.clauses import WindowClause
 from muntin.queries.query import BOUNDS, column, is_column
-from muntin.queries.source import position, shown
+from muntin.queries.source import position
 from muntin.queries.spellings import is_window_call
 
 ORDER_HINT = "results come window by window; sort them where they are read"
 CLOCK_HINT = "every window is over event time: have the time of a row in the row, and name it"
-BOUND_HINT = "results always start with window_start and window_end"
 _CALLS = {"hop": 3, "tumble": 2}
 _AUXILIARY = {f"{call}_{bound}": f"window_{bound}" for call in _CALLS for bound in ("start", "end")}
 _TIMES = {
@@ -198,7 +197,7 @@ class WindowTranslator:
             yield isinstance(node.unalias(), exp.Column) and node.unalias().name.lower() in BOUNDS
 
     def _name_bounds(self) -> None:
-        """The bounds keep their names; Spark's struct of both becomes the two of them."""
+        """The bounds on their own, under the names they have; Spark's struct becomes the two."""
         for item in list(self.select.expressions):
             inner, alias = item.unalias(), item.alias
             if isinstance(inner, exp.Column) and f"{inner.table}_{inner.name}".lower() in BOUNDS:
@@ -212,9 +211,7 @@ class WindowTranslator:
                 continue
             else:
                 continue
-            if alias and alias.lower() != bound:
-                self._note(item, f"{bound} is not called {shown(alias)}", BOUND_HINT)
-                for group in self._groups():
-                    if is_column(group, alias.lower()):
-                        group.replace(column(bound, position(group)))
-            item.replace(column(bound, position(item)))
+            for group in self._groups():
+                if alias and is_column(group, alias.lower()):
+                    group.replace(column(bound, position(group)))
+            inner.replace(column(bound, position(inner)))
