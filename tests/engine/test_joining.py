@@ -141,6 +141,9 @@ def test_every_query_answers_what_recomputation_answers(seed: int) -> None:
         alive = pc.greater_equal(ticks, -NEVER if engine.watermark is None else engine.watermark)
         kept.append(pa.Table.from_batches([batch]).filter(alive))
         collect(active, engine.feed(batch))
+        if seed % 2 and rng.random() < 0.3:
+            # The stream is silent, and the clock moves it beyond its last row.
+            collect(active, engine.idle(rng.choice([1, 10**6, 10**9, 10**11])))
     collect(active, engine.close())
     whole = pa.concat_tables([table.slice(0, 0), *kept])
     for member in members:

@@ -49,6 +49,32 @@ def test_lateness_holds_windows_open_and_rows_below_the_watermark_are_dropped() 
     assert done["q1"].to_pydict() == {"window_start": [4], "window_end": [8], "n": [1]}
 
 
+def test_the_clock_moves_a_stream_that_is_silent() -> None:
+    #  row at 7 s, lateness 1 s; W 6 s      clock + 4 s: W 10 s, and [5, 10) is answered
+    plan = build_plan(
+        queries("CREATE QUERY n AS SELECT count(*) AS n FROM s [RANGE '5 s' SLIDE '5 s']"),
+        pa.schema({"t": pa.timestamp("us"), "v": pa.int64()}),
+        "t",
+    )
+    engine, second = LocalEngine(plan, 1_000_000), 1_000_000
+
+    def at(*seconds: int) -> pa.Table:
+        times = pa.array([each * second for each in seconds], pa.timestamp("us"))
+        return pa.table({"t": times, "v": pa.array(seconds, pa.int64())})
+
+    assert engine.idle(9 * second) == {}
+    engine.feed(at(7))
+    assert engine.idle(4 * second - 1) == {}
+    assert engine.idle(4 * second)["n"]["n"].to_pylist() == [1]
+    assert (engine.seen, engine.watermark) == (7 * second, 10 * second)
+    # W does not go back, and rows below it are late.
+    assert engine.idle(second) == {}
+    engine.feed(at(9, 10))
+    assert (engine.watermark, engine.statistics.late_rows) == (10 * second, 1)
+    with pytest.raises(DataError, match="which no clock moves"):
+        engine_for("SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]", 0).idle(1)
+
+
 def test_no_row_is_late_within_its_own_batch() -> None:
     engine = engine_for("SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]", 0)
     done = engine.feed(rows(100, 1))

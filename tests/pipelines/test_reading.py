@@ -18,7 +18,7 @@ PIPELINE = f"""\
 CREATE STREAM trades (ts TIMESTAMP, symbol STRING, price DOUBLE, vol BIGINT)
   WITH (time = 'TS', lateness = '5 seconds', format = 'csv', path = '${{folder}}/trades',
         delimiter = ';', files_per_batch = 2, on_bad_row = 'FAIL', max_ahead = 'none',
-        on_error = 'fail', side_output = 'aside');
+        on_error = 'fail', side_output = 'aside', advance_when_idle = '1 minute');
 CREATE STREAM Made WITH (format = 'rate', rows_per_second = ${{speed}}, symbols = 3, seed = 1);
 CREATE TABLE close (symbol STRING, cp DOUBLE)
   WITH (format = 'json', path = '/tables/close', refresh = '30 seconds');
@@ -66,6 +66,7 @@ def test_streams(pipeline: Pipeline, tmp_path: Path) -> None:
     assert made.schema.names == ["ts", "symbol", "price", "vol", "exchange"]
     assert made.options == {"rows_per_second": 50, "symbols": 3, "seed": 1}
     assert (made.on_error, made.side_output) == ("null", None)
+    assert (trades.advance_when_idle, made.advance_when_idle) == ("1 minute", None)
     assert (made.path, made.lateness, made.max_ahead) == (None, 0, "1 day")
     assert pipeline.stream("TRADES") is trades
     with pytest.raises(MuntinError, match="did you mean trades"):
@@ -218,6 +219,18 @@ def test_twenty_kinds_of_mistakes_are_all_reported(tmp_path: Path) -> None:
             "as a number",
         ),
         ("CREATE STREAM t WITH (format = 'rate', lateness = 5)", (1, 51), "no unit", "10 seconds"),
+        (
+            "CREATE STREAM t WITH (format = 'rate', time = 'vol', advance_when_idle = '5s')",
+            (1, 74),
+            "which no clock moves",
+            "leave out advance_when_idle",
+        ),
+        (
+            "CREATE STREAM t WITH (format = 'rate', advance_when_idle = 5)",
+            (1, 60),
+            "advance_when_idle is 5",
+            "as in '1 minute'",
+        ),
         ("CREATE STREAM t WITH (format = 'rate', time = 'symbol')", (1, 47), "time column", "use"),
         (
             "CREATE STREAM t (ts TIMESTAMP) WITH (format = 'kafka', topic = 'x')",

@@ -140,6 +140,22 @@ class LocalEngine:
         """Answer the windows that end at or before a time; rows below it are late from now on."""
         return self._results(self._state.advance(watermark))
 
+    def idle(self, elapsed: int) -> Results:
+        """Answer what the clock closes, where no row has come for so many microseconds.
+
+        The watermark becomes the largest event time plus the clock elapsed since, less the
+        lateness; rows below it are late from now on.
+        """
+        if self.plan.timeline.plain:
+            raise DataError(
+                f"the time column {self.plan.timeline.column!r} is a plain integer, which no clock "
+                "moves",
+                hint="advance(tick) moves it",
+            )
+        if self.seen is None or self.lateness is None:
+            return {}
+        return self.advance(self.seen + elapsed - self.lateness)
+
     def close(self) -> Results:
         """Answer every window that holds a row and has no answer yet; all queries, by name.
 

@@ -58,6 +58,7 @@ _BATCHES = {"files_per_batch": Rule(v.number(1, 1_000_000))}
 _STREAM = {
     "time": Rule(v.text, default="ts"),
     "lateness": Rule(v.length, default=0),
+    "advance_when_idle": Rule(v.length_or_none),
     "on_bad_row": Rule(v.choice("skip", "fail"), default="skip"),
     "on_error": Rule(v.choice("null", "fail"), default="null"),
     "max_ahead": Rule(v.length_or_none, default="1 day"),

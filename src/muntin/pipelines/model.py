@@ -45,6 +45,7 @@ class StreamSpec:
         declared: Whether the file declares them.
         time: The column of event times, as the schema spells it.
         lateness: How far rows may be out of order.
+        advance_when_idle: How long it may be silent before the clock moves it; None for ever.
         on_bad_row: ``skip`` or ``fail``.
         on_error: What a value that fails does: ``null`` or ``fail``.
         max_ahead: How far ahead of the clock a time may be; None for any.
@@ -61,6 +62,7 @@ class StreamSpec:
     declared: bool
     time: str
     lateness: DurationLike
+    advance_when_idle: DurationLike | None
     on_bad_row: Literal["skip", "fail"]
     on_error: Literal["null", "fail"]
     max_ahead: DurationLike | None

@@ -112,6 +112,7 @@ def _start(
         name=stream.name,
         tables=tables,
         lateness=stream.lateness,
+        advance_when_idle=stream.advance_when_idle,
         trigger=trigger,
         sink=sink,
         checkpoint=folder,

@@ -15,6 +15,7 @@ from muntin.spark.streaming.audit import check_repeat, check_states
 from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.flush import flush
 from muntin.spark.streaming.gap import Delivery
+from muntin.spark.streaming.heartbeat import Idleness
 from muntin.spark.streaming.job import PROPERTY, Job
 from muntin.spark.streaming.plans import Planner, result_schemas
 from muntin.spark.streaming.problems import RunError
@@ -57,8 +58,10 @@ class BatchRunner:
         sink: Sink[Any],
         aside: Sink[Any] | None,
         limits: Limits,
+        idleness: Idleness | None = None,
     ) -> None:
         self._checkpoint, self._planner, self._limits = checkpoint, planner, limits
+        self._idleness = idleness
         self.outcome = checkpoint.records.before(checkpoint.last_committed() + 1)
         self._sink = Delivery(sink, dict(self.outcome.delivered))
         self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
@@ -166,6 +169,7 @@ class BatchRunner:
             changes,
             offsets,
             arrivals,
+            moment=None if self._idleness is None else self._idleness.moment(before, clock),
         )
 
     def _declare(self, plan: str) -> None:
@@ -239,9 +243,10 @@ class BatchRunner:
             errors.update(report.errors)
         latest = max((report.latest for report in reports), default=NO_TIME)
         seen = max(latest, NO_TIME if record.seen is None else record.seen)
-        reached = seen - record.lateness if seen > NO_TIME else None
-        if reached is not None and record.watermark is not None:
-            reached = max(reached, record.watermark)
+        reached = record.watermark
+        if reports:
+            # Without any, no bucket has answered a window.
+            reached = record.reached(latest if latest > NO_TIME else None)
         rows = sum(report.rows for report in reports)
         recent = before.recent
         if record.seen is not None:
@@ -251,6 +256,7 @@ class BatchRunner:
             record.plan if reports else record.before,
             seen if seen > NO_TIME else None,
             reached,
+            record.clock if latest > NO_TIME else before.heard,
             before.rows + rows,
             before.late_rows + sum(report.late_rows for report in reports),
             before.bad_rows + sum(report.bad_rows for report in reports),

@@ -68,9 +68,12 @@ class Checkpoint:
     Args:
         folder: Where it is, or shall be: a path that the driver can rename and sync files in.
         buckets: How state is spread, where the checkpoint does not say so yet.
+        beats: Whether a heartbeat stands beside the stream, likewise; see `Heartbeat`.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], buckets: Buckets) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], buckets: Buckets, *, beats: bool = False
+    ) -> None:
         try:
             self.root = local_path(folder)
         except SinkError as error:
@@ -78,12 +81,12 @@ class Checkpoint:
         self._lock = hold(self.root)
         try:
             with writing_to(self.root):
-                self._open(buckets)
+                self._open(buckets, beats=beats)
         except BaseException:
             self._lock.release()
             raise
 
-    def _open(self, buckets: Buckets) -> None:
+    def _open(self, buckets: Buckets, *, beats: bool) -> None:
         content = _read_marker(self.root)
         if content is None:
             self._refuse_foreign()
@@ -93,6 +96,7 @@ class Checkpoint:
                 "run": uuid4().hex,
                 "partitions": buckets.partitions,
                 "buckets": buckets.count,
+                "beats": beats,
             }
             self.run: str = content["run"]
             # Before the marker: where that is, the changes must be.
@@ -100,6 +104,7 @@ class Checkpoint:
             write_durably(self.root / _MARKER, seal(content))
         self.run = content["run"]
         self.buckets = Buckets(content["partitions"], content["buckets"])
+        self.beats: bool = content["beats"]
         self.records = RecordLog(self.root / "batches", self.run)
         self.records.remove_temporary()
         self.logs = SparkLogs(self.spark_folder)

@@ -15,6 +15,7 @@ from muntin.sinks import Sink
 from muntin.spark.streaming.aside import BAD_ROWS, LATE_ROWS
 from muntin.spark.streaming.batches import BatchRunner
 from muntin.spark.streaming.checkpoint import Checkpoint, is_complete
+from muntin.spark.streaming.heartbeat import Heartbeat
 from muntin.spark.streaming.interrupts import ctrl_c
 from muntin.spark.streaming.plans import Planner, result_schemas
 from muntin.spark.streaming.problems import as_run_error
@@ -46,6 +47,7 @@ class Run:
         sink: Sink[Any],
         aside: Sink[Any] | None,
         trigger: Mapping[str, Any],
+        heartbeat: Heartbeat | None = None,
     ) -> None:
         self.sink, self.side_output = sink, aside
         self._source, self._checkpoint = source, checkpoint
@@ -57,7 +59,10 @@ class Run:
             aside.declare({LATE_ROWS: source.schema, BAD_ROWS: source.schema})
         set_aside = None if aside is None else aside.writer()
         writer = sink.writer()
-        self._driver = StreamDriver(source, checkpoint, writer, set_aside, trigger, runner)
+        self._heartbeat = heartbeat
+        self._driver = StreamDriver(
+            source, checkpoint, writer, set_aside, trigger, runner, heartbeat
+        )
         if checkpoint.is_closing:
             self._flush(None)
             self._release()
@@ -232,6 +237,8 @@ class Run:
     def _release(self) -> None:
         if not self._is_released:
             self._is_released = True
+            if self._heartbeat is not None:
+                self._heartbeat.stop()
             self.sink.close()
             if self.side_output is not None:
                 self.side_output.close()

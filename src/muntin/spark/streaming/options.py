@@ -11,6 +11,7 @@ from muntin.errors import DataError, WindowError
 from muntin.plan import Timeline
 from muntin.spark.streaming.batches import Limits
 from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.heartbeat import Idleness
 from muntin.windows import DurationLike, duration
 from muntin.windows.duration import is_plain
 
@@ -44,6 +45,25 @@ def read_limits(
     if ahead is not None and ahead < 0:
         raise WindowError(f"max_ahead is {max_ahead!r}", hint="use 0 or more, or None")
     return Limits(late, ahead, fail_on_bad_rows, fail_on_errors)
+
+
+def read_idleness(
+    schema: pa.Schema, time: str, limit: DurationLike | None, limits: Limits, started: int | None
+) -> Idleness | None:
+    """When the stream counts as silent; None where only rows move it."""
+    if limit is None:
+        return None
+    timeline = Timeline.of(schema, time)
+    if timeline.plain:
+        raise WindowError(
+            f"the time column {timeline.column!r} is a plain integer, which no clock moves",
+            hint="leave out advance_when_idle, or read times from a TIMESTAMP column",
+        )
+    if is_plain(limit) or duration(limit) <= 0:
+        raise WindowError(
+            f"advance_when_idle is {limit!r}", hint="write a duration, as in '1 minute'"
+        )
+    return Idleness(duration(limit), limits.lateness, started)
 
 
 def is_fail(option: str, value: str, other: str) -> bool:

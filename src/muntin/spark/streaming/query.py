@@ -12,6 +12,7 @@ from muntin.sinks import Writer
 from muntin.spark.settings import PROVIDER, ROCKSDB, TO_WORKERS
 from muntin.spark.streaming import stage_a, stage_b
 from muntin.spark.streaming.checkpoint import Checkpoint
+from muntin.spark.streaming.heartbeat import Heartbeat
 from muntin.spark.streaming.records import REPORT_SCHEMA
 from muntin.spark.streaming.source import StreamSource
 from muntin.spark.streaming.stage_a import MapStage
@@ -43,6 +44,7 @@ class StreamDriver:
         aside: That of the side output, if there is one.
         trigger: When batches begin, as Spark's writer is told.
         on_batch: What the driver does with a batch.
+        heartbeat: What starts batches while the stream is silent, if anything does.
     """
 
     def __init__(
@@ -53,10 +55,12 @@ class StreamDriver:
         aside: Writer[Any] | None,
         trigger: Mapping[str, Any],
         on_batch: OnBatch,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
         self._source, self._checkpoint = source, checkpoint
         self._writer, self._aside = writer, aside
         self._trigger, self._on_batch = dict(trigger), on_batch
+        self._heartbeat = heartbeat
         self._moment = Condition()
         self._is_busy = self._is_halting = False
         self._last = checkpoint.last_committed()
@@ -79,6 +83,8 @@ class StreamDriver:
             **LOCAL_FILES,
             **{name: chosen.get(name, value) for name, value in TO_WORKERS.items()},
         }
+        if self._heartbeat is not None:
+            self._heartbeat.prepare()
         with _settings(session, settings):
             writer = self._stages(columns).writeStream.foreachBatch(self._run)
             writer = writer.outputMode("append").queryName(f"muntin-{self._checkpoint.run[:8]}")
@@ -86,14 +92,18 @@ class StreamDriver:
             if self._trigger:
                 writer = writer.trigger(**self._trigger)
             self.query = writer.start()
+        if self._heartbeat is not None:
+            self._heartbeat.start()
 
     def _stages(self, columns: Sequence[str]) -> DataFrame:
         buckets = self._checkpoint.buckets
         map_stage = MapStage(buckets, self._source.read(columns), self._aside)
         state_stage = StateStage(buckets, self._writer)
+        frame = self._source.select(columns)
+        if self._heartbeat is not None:
+            frame = self._heartbeat.beside(frame)
         return (
-            self._source.select(columns)
-            .mapInArrow(map_stage, stage_a.SCHEMA)
+            frame.mapInArrow(map_stage, stage_a.SCHEMA)
             .groupBy("bucket")
             .applyInPandasWithState(
                 state_stage,

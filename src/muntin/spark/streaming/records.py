@@ -56,6 +56,8 @@ class BatchRecord:
         offsets: How far each source is read by its end, as Spark's offset log has it.
         arrivals: The files that sources have named so far; see `Arrivals`.
         is_closing: Whether it takes in no rows and answers all windows that are open: the last.
+        moment: Where the clock has brought a stream that fell silent; it counts if the batch has
+            no row. None while rows come.
     """
 
     batch: int
@@ -71,6 +73,20 @@ class BatchRecord:
     offsets: Sequence[str] = ()
     arrivals: Sequence[str] = ()
     is_closing: bool = False
+    moment: int | None = None
+
+    def reached(self, latest: int | None) -> int | None:
+        """The watermark after the batch, given the largest event time of its rows, if any.
+
+        >>> record = BatchRecord(3, "p", "p", 100, 90, 10, None, 0, {}, moment=160)
+        >>> record.reached(None), record.reached(95), record.reached(120)
+        (150, 90, 110)
+        """
+        times = [self.seen, self.moment if latest is None else latest]
+        known = [each - self.lateness for each in times if each is not None]
+        if self.watermark is not None:
+            known.append(self.watermark)
+        return max(known, default=None)
 
 
 @dataclass(frozen=True)
@@ -84,6 +100,7 @@ class BatchOutcome:
         state: The name of the plan that the state is of.
         seen: The largest event time so far.
         watermark: The time up to which windows are answered.
+        heard: The clock of the last batch that had rows; None before the first.
         rows: Rows that came in.
         late_rows: Rows below the watermark, which were dropped.
         bad_rows: Rows without a time that can be used, which were dropped.
@@ -102,6 +119,7 @@ class BatchOutcome:
     state: str | None = None
     seen: int | None = None
     watermark: int | None = None
+    heard: int | None = None
     rows: int = 0
     late_rows: int = 0
     bad_rows: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time as clock
 import warnings
 from collections.abc import Mapping
 from datetime import timedelta
@@ -21,8 +22,16 @@ from muntin.spark.streaming.batches import BatchRunner
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.handle import Run
-from muntin.spark.streaming.options import bucket_count, is_fail, read_limits, read_trigger
+from muntin.spark.streaming.heartbeat import Heartbeat, Idleness
+from muntin.spark.streaming.options import (
+    bucket_count,
+    is_fail,
+    read_idleness,
+    read_limits,
+    read_trigger,
+)
 from muntin.spark.streaming.plans import Planner
+from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.source import StreamSource, stream_source
 from muntin.spark.streaming.tables import StaticTables
 from muntin.windows import DurationLike
@@ -38,6 +47,7 @@ def run(
     name: str | None = None,
     tables: Mapping[str, Any] | None = None,
     lateness: DurationLike = 0,
+    advance_when_idle: DurationLike | None = None,
     trigger: str | timedelta | None = None,
     sink: Sink[Any] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -70,6 +80,9 @@ def run(
         tables: Frames that queries may join, by name; each is read when the run starts, and
             again by :meth:`Run.refresh`.
         lateness: How far rows may be out of order: a duration, or a number if times are numbers.
+        advance_when_idle: How long the stream may be silent before the clock moves it: then W is
+            the largest event time plus the clock elapsed since, less ``lateness``, until a row
+            comes. Only rows move it unless given. A checkpoint has it from its beginning, or not.
         trigger: How often a batch begins, as in "10 seconds"; "available_now" to take in what
             there is and end; as fast as possible unless said otherwise.
         sink: Where results go, from ``muntin.sinks``; the driver's memory unless said otherwise.
@@ -114,9 +127,12 @@ def run(
     aside = read_side_output(side_output, destination)
     chosen = read_trigger(trigger)
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
+    listening = None if "availableNow" in chosen else clock.time_ns() // 1000
+    idleness = read_idleness(source.schema, time, advance_when_idle, limits, listening)
     asked = read_queries(queries)
     spread = _spread(source, partitions, buckets)
-    kept = Checkpoint(_temporary() if checkpoint is None else checkpoint, spread)
+    folder = _temporary() if checkpoint is None else checkpoint
+    kept = Checkpoint(folder, spread, beats=idleness is not None)
     try:
         kept.check()
         kept.refuse_closed()
@@ -125,10 +141,11 @@ def run(
         planner = Planner(
             source, time, kept, static, name=name, strategy=strategy, optimizer=optimizer
         )
-        runner = BatchRunner(kept, planner, destination, aside, limits)
+        runner = BatchRunner(kept, planner, destination, aside, limits, idleness)
+        heartbeat = _heartbeat(kept, planner, runner, idleness)
         runner.resume(accepts_gaps=accepts_gaps)
         planner.start(asked, runner.outcome)
-        started = Run(source, kept, planner, runner, destination, aside, chosen)
+        started = Run(source, kept, planner, runner, destination, aside, chosen, heartbeat)
         if "availableNow" not in chosen:
             # It may have done no more than to finish what a stop with flush=True had begun.
             kept.refuse_closed()
@@ -144,6 +161,20 @@ def run(
 def _spread(source: StreamSource, partitions: int | None, buckets: int | None) -> Buckets:
     count = partitions or source.session.sparkContext.defaultParallelism
     return bucket_count(count, buckets)
+
+
+def _heartbeat(
+    checkpoint: Checkpoint, planner: Planner, runner: BatchRunner, idleness: Idleness | None
+) -> Heartbeat | None:
+    if not checkpoint.beats:
+        if idleness is None:
+            return None
+        raise CheckpointError(
+            f"the run in {checkpoint.root} was begun without advance_when_idle, and Spark adds no "
+            "source to a checkpoint",
+            hint="go on without it, or start with an empty checkpoint",
+        )
+    return Heartbeat(checkpoint.root, idleness, lambda: (runner.outcome, planner.current.windows))
 
 
 def _temporary() -> str:

@@ -129,10 +129,11 @@ class _Bucket:
         for blob in blobs:
             state.take(from_bytes(state.plan, blob), None)
         seen = max(latest, NO_TIME if record.seen is None else record.seen)
-        if seen == NO_TIME:
+        reached = record.reached(None if latest == NO_TIME else latest)
+        if seen == NO_TIME or reached is None:
             return Answered()
         state.seen = seen
-        answered = state.advance(seen - record.lateness)
+        answered = state.advance(reached)
         self._is_changed |= bool(blobs or answered.last)
         return answered
 
