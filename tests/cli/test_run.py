@@ -186,10 +186,16 @@ def test_a_run_that_fails_ends_with_three(
     fake = FakeRun(tmp_path)
     monkeypatch.setattr("muntin.cli.run.quiet_session", lambda _: SimpleNamespace())
     monkeypatch.setattr("muntin.spark.stop", lambda _: None)
-    monkeypatch.setattr("muntin.pipelines.runner.run", lambda *_, **__: fake)
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(
+        "muntin.pipelines.runner.run", lambda *_, **options: given.update(options) or fake
+    )
     arguments = ("run", "file.sql", "--set", "folder=in")
     code, _, said = muntin(*arguments)
     assert (code, fake.is_stopped) == (3, True)
+    assert (given["on_gap"], given["once"]) == ("fail", False)
+    muntin(*arguments, "--once", "--on-gap", "accept")
+    assert (given["on_gap"], given["once"]) == ("accept", True)
     assert said.endswith("error: the disk is full\nHint: free some space\n")
     monkeypatch.setattr("muntin.pipelines.runner.run", lambda *_, **__: fake.poll())
     assert muntin(*arguments)[0] == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -180,6 +181,14 @@ def test_results_that_were_deleted_on_purpose_are_no_gap(kept: Kept) -> None:
     # Compactions of the folder go on too.
     known = run_batches(kept.make(), range(3, 9), known)
     resume(kept.make, 8, known)
+    if kept.kind == "parquet":
+        with pytest.raises(SinkError, match="holds committed results of a, and is not there"):
+            kept.values()
+        left = sinks.read(kept.path, on_missing="skip")
+        assert sorted(left["a"]["v"].to_pylist()) == [2, 4, 5, 7, 8]
+        assert all(map(os.path.exists, left.files("a")))
+        with pytest.raises(SinkError, match="on_missing is 'ignore'"):
+            sinks.read(kept.path, on_missing="ignore")  # type: ignore[arg-type]
 
 
 def test_nothing_is_removed_before_a_gap_is_refused(tmp_path: Path) -> None:

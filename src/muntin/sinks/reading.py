@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,13 +29,18 @@ class Output(Mapping[str, pa.Table]):
 
     Every access looks at what is committed at that moment, also while a run writes there and
     compacts. Rows come in no promised order.
+
+    Args:
+        root: The folder.
+        skips_missing: Whether files that somebody has deleted are left out; otherwise their
+            results cannot be read.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, skips_missing: bool = False) -> None:
         if layout.read_marker(root) is None:
             what = "holds no results of Muntin" if root.exists() else "does not exist"
             raise SinkError(f"{root} {what}", hint="give the folder of a parquet sink")
-        self.root = root
+        self.root, self._skips_missing = root, skips_missing
         self._log = CommitLog(root)
 
     def __getitem__(self, query: str) -> pa.Table:
@@ -64,6 +70,7 @@ class Output(Mapping[str, pa.Table]):
         """
         for _ in range(_LOOKS):
             entries = self._entries(query, version)
+            self._refuse_missing(query, entries)
             try:
                 with ThreadPoolExecutor(_THREADS) as pool:
                     tables = list(pool.map(self._read, entries))
@@ -72,10 +79,7 @@ class Output(Mapping[str, pa.Table]):
                 missing = error
                 continue
             return concat(query, tables) if tables else self._empty(query)
-        raise SinkError(
-            f"{missing.filename} holds committed results of {query}, and is not there",
-            hint="restore it from a copy; files(query) names those that are to be there",
-        )
+        raise SinkError.of("read", str(missing.filename), missing)
 
     def files(self, query: str, *, version: int | None = None) -> list[str]:
         """The paths of a query's committed files, for any reader of Parquet."""
@@ -97,10 +101,29 @@ class Output(Mapping[str, pa.Table]):
         ]
         if not entries:
             self._check_known(query)
-        if version is None:
+        if version is not None:
+            chosen = pick(query, version, [entry.schema for entry in entries])
+            entries = [entry for entry in entries if entry.schema == chosen]
+        if not self._skips_missing:
             return entries
-        chosen = pick(query, version, [entry.schema for entry in entries])
-        return [entry for entry in entries if entry.schema == chosen]
+        gone = {entry.path for entry in self._missing(entries)}
+        return [entry for entry in entries if entry.path not in gone]
+
+    def _refuse_missing(self, query: str, entries: Sequence[FileEntry]) -> None:
+        gone = self._missing(entries)
+        if gone:
+            raise SinkError(
+                f"{self.root / gone[0].path} holds committed results of {query}, and is not there"
+                + f" ({len(gone)} such files)" * (len(gone) > 1),
+                hint="restore it from a copy; or leave out what was deleted on purpose: "
+                'read(folder, on_missing="skip")',
+            )
+
+    def _missing(self, entries: Sequence[FileEntry]) -> list[FileEntry]:
+        """Files that are not there, and that are still to be: compaction has not replaced them."""
+        gone = [entry for entry in entries if not (self.root / entry.path).exists()]
+        named = {entry.path for entry in self._log.snapshot().files} if gone else set()
+        return [entry for entry in gone if entry.path in named]
 
     def _names(self) -> dict[str, str]:
         names = {name.lower(): name for name in layout.declared(self.root)}
@@ -119,6 +142,14 @@ class Output(Mapping[str, pa.Table]):
         return known[query.lower()].empty_table()
 
 
-def read(folder: str | os.PathLike[str]) -> Output:
-    """The results in a folder that a parquet sink writes: ``read("out")["spikes"]``."""
-    return Output(local_path(folder))
+def read(folder: str | os.PathLike[str], *, on_missing: Literal["fail", "skip"] = "fail") -> Output:
+    """The results in a folder that a parquet sink writes: ``read("out")["spikes"]``.
+
+    Args:
+        folder: The folder of the sink.
+        on_missing: What a file that was deleted does: it fails the reading, or its results are
+            left out, as where old ones are deleted on purpose.
+    """
+    if on_missing not in ("fail", "skip"):
+        raise SinkError(f"on_missing is {on_missing!r}", hint="use fail or skip")
+    return Output(local_path(folder), skips_missing=on_missing == "skip")
