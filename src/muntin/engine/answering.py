@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.engine.answers.moving import MovingStage
 from muntin.engine.families import Due, Family, families
+from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.engine.stage_b import Answer, StageB
 from muntin.engine.store import SliceStore
 from muntin.engine.window_columns import Shown
@@ -45,14 +47,33 @@ class Answerer:
     def __call__(self, stores: Sequence[SliceStore], due: Due) -> Answered:
         """The windows that are due, query by query."""
         answered = Answered()
-        stages: dict[int, StageB] = {}
+        asked: dict[int, list[Family]] = {}
         for family in families(self.plan, due):
-            index = family.finals[0].partials
-            if index not in stages:
-                stages[index] = StageB(self.plan.partials[index], stores[index].table())
-            self._show(family, stages[index].answer(family), answered)
-        answered.steps = sum(stage.steps for stage in stages.values())
+            asked.setdefault(family.finals[0].partials, []).append(family)
+        for index, wanted in asked.items():
+            moving = stores[index].moving
+            if moving is not None:
+                wanted = self._answer_moving(moving, wanted, answered)  # noqa: PLW2901
+            if not wanted:
+                continue
+            stage = StageB(self.plan.partials[index], stores[index].table())
+            for family in wanted:
+                self._show(family, stage.answer(family), answered)
+            answered.steps += stage.steps
         return answered
+
+    def _answer_moving(
+        self, moving: MovingSlices, wanted: list[Family], answered: Answered
+    ) -> list[Family]:
+        """Answer families from finals that move on; those that are better answered otherwise."""
+        stage = MovingStage(moving)
+        listed = [(family, stage.rows_of(family)) for family in wanted]
+        found = [(family, rows) for family, rows in listed if rows is not None]
+        answers = stage.answer([each[0] for each in found], [each[1] for each in found])
+        for (family, _), answer in zip(found, answers, strict=True):
+            self._show(family, answer, answered)
+        answered.steps += stage.steps + moving.taken_steps()
+        return [family for family, rows in listed if rows is None]
 
     def _show(self, family: Family, answer: Answer, answered: Answered) -> None:
         """The answer as the users' columns, filtered by HAVING."""

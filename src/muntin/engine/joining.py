@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from muntin.engine.recoding import recoded
 from muntin.engine.store import SliceStore
 from muntin.errors import WindowError
-from muntin.plan.nodes import Final, SharedPlan
+from muntin.plan.nodes import Final, Partials, SharedPlan
 from muntin.windows import EdgeClass
 
 
@@ -32,10 +32,21 @@ def carry_stores(stores: list[SliceStore], new: SharedPlan, since: int) -> list[
     result = []
     for node in new.partials:
         store = kept.get(node.number if node.origin is None else node.origin)
-        carried = SliceStore(node, since) if store is None else recoded(store, node, since)
+        if store is None:
+            carried = SliceStore(node, since)
+        elif node.origin is None and _same_entries(store.node, node):
+            carried = store.carried(node)
+        else:
+            carried = recoded(store, node, since)
         carried.evicted = min(carried.evicted, since)
         result.append(carried)
     return result
+
+
+def _same_entries(old: Partials, new: Partials) -> bool:
+    """Whether what is kept for one set of partials is what is kept for another."""
+    same = old.accumulators == new.accumulators and old.selection == new.selection
+    return same and old.grouping == new.grouping
 
 
 def carry_cuts(

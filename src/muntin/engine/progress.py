@@ -67,12 +67,11 @@ class Progress:
     @classmethod
     def of(cls, statistics: Statistics, state: State) -> Progress:
         """What was counted so far, and what the state holds."""
-        tables = [store.table() for store in state.stores]
         return cls(
             **vars(statistics),
             watermark=state.watermark,
             slices=sum(store.slices for store in state.stores),
-            cells=sum(table.starts.size for table in tables),
-            groups=sum(len(table.keys[0]) if table.keys else 0 for table in tables),
+            cells=sum(store.entries for store in state.stores),
+            groups=sum(store.groups for store in state.stores),
             state_bytes=sum(store.nbytes for store in state.stores),
         )

@@ -95,7 +95,7 @@ class StageB:
         runs = placement.asking.offsets
         sizes = np.diff(placement.rows[runs])
         most = int(np.argmax(sizes))
-        _check_size(family.finals[most], int(sizes[most]), MAX_RESULT_ROWS)
+        check_size(family.finals[most], int(sizes[most]), MAX_RESULT_ROWS)
         self.steps += placement.steps + 2 * placement.size
         lowered = [self._placer.lower(lowering, placement) for lowering in family.lowerings]
         failed = [each.errors for each in lowered if each.errors is not None]
@@ -192,7 +192,7 @@ def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> Wi
         # Windows far apart: what is listed is counted first.
         counts = count_windows(groups, starts, rows)
         most = int(np.argmax(counts))
-        _check_size(family.finals[most], int(counts[most]), MAX_RESULT_ROWS)
+        check_size(family.finals[most], int(counts[most]), MAX_RESULT_ROWS)
     room = int(counts.sum())
     windows, owners, lows, highs = np.empty((4, room), np.int64)
     found = list_windows(groups, starts, rows, (windows, owners, lows, highs))
@@ -221,7 +221,7 @@ def _filled(windows: Ints, lows: Ints, highs: Ints, found: Ints, family: Family)
     _, lowest, highest = (int(number) for number in found[0])
     if family.gap is not None:
         lowest = min(lowest, family.gap)
-    _check_size(family.finals[0], highest - lowest + 1, MAX_FILLED_ROWS)
+    check_size(family.finals[0], highest - lowest + 1, MAX_FILLED_ROWS)
     every = np.arange(lowest, highest + 1)
     # A window in a gap covers no slice: its run is empty, at the next slice that follows.
     at = np.searchsorted(windows, every)
@@ -231,7 +231,7 @@ def _filled(windows: Ints, lows: Ints, highs: Ints, found: Ints, family: Family)
     return WindowTable(every, owners, lows[at], ends, np.array([0, every.size]))
 
 
-def _check_size(final: Final, rows: int, most: int) -> None:
+def check_size(final: Final, rows: int, most: int) -> None:
     if rows > most:
         empty = ", or leave out EMIT EMPTY" if final.query.emit_empty else ""
         raise DataError(

@@ -53,6 +53,7 @@ class State:
         if self.watermark is not None and watermark <= self.watermark:
             return Answered()
         self.watermark = watermark
+        self._seal(watermark)
         _, slides, phases = self.plan.windows.T
         answered = self._answer_until((watermark - phases) // slides)
         answered.tables = {name: answered.tables[name] for name in answered.last}
@@ -61,7 +62,17 @@ class State:
 
     def close(self) -> Answered:
         """Answer every window that holds a row and has no answer yet; all queries have a table."""
+        for store in self.stores:
+            store.seal(LAST_WINDOW)
         return self._answer_until(np.full(len(self.plan.finals), LAST_WINDOW))
+
+    def _seal(self, watermark: int) -> None:
+        """Seal the slices below the largest edge that the watermark has reached."""
+        for store in self.stores:
+            classes = self.plan.slicings[store.node.slicing].classes
+            store.seal(
+                max(phase + (watermark - phase) // period * period for period, phase in classes)
+            )
 
     def _answer_until(self, last: Ints) -> Answered:
         answered = self._answer(self.stores, Due(self._next, last, self._gaps))

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.engine.partials import PartialBatch, SliceTable, merge, nothing
+from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.plan.nodes import Partials
 from muntin.plan.selection import Cells
 
@@ -13,8 +14,15 @@ Ints = npt.NDArray[np.int64]
 
 # Before every tick.
 BEGINNING = -(2**62)
+# So few entries are merged in no time.
+_FEW = 1 << 10
 # So many batches wait before they are merged: a merge costs as much as what it has merged before.
 _PENDING = 32
+
+
+def pays_to_move(news: int, kept: int) -> bool:
+    """Whether moving on by what is new costs less than answering from all that is kept."""
+    return max(news, _FEW) < kept
 
 
 class SliceStore:
@@ -36,15 +44,50 @@ class SliceStore:
             self.told = [[since] * (1 + len(e.cuts)) for e in node.selection.shape.dimensions]
         self._pending: list[PartialBatch] = []
         self._merged = merge(node, [nothing(node)])
+        # How many entries came since the last time that slices were sealed.
+        self._news = 0
+        self.moving: MovingSlices | None = None
 
     def add(self, batch: PartialBatch) -> None:
         """Take in the partials of a batch."""
+        self._news += batch.starts.size
+        if self.moving is not None:
+            self.moving.add(batch)
+            return
         self._pending.append(batch)
         if len(self._pending) > _PENDING:
             self.table()
 
+    def seal(self, frontier: int) -> None:
+        """Seal the slices below a tick.
+
+        What came since the last time decides how slices are kept. Where it is more than what was
+        there before, all of it is merged, and windows are answered from the whole, which costs no
+        more than the news. Where it is less, finals move on by what is sealed.
+        """
+        news, self._news = self._news, 0
+        if self.moving is None:
+            waiting = sum(batch.starts.size for batch in self._pending)
+            if pays_to_move(max(news, waiting), self._merged.starts.size):
+                self._move()
+        elif self.moving.is_worn or not pays_to_move(news, self.moving.size - news):
+            self._merged, self.moving = self.moving.table(), None
+        if self.moving is not None:
+            self.moving.seal(frontier)
+
+    def _move(self) -> None:
+        """Keep slices in logs from now on."""
+        moving = MovingSlices(self.node)
+        moving.begin(self._merged.as_batch())
+        for batch in self._pending:
+            moving.add(batch)
+        self._pending, self._merged = [], merge(self.node, [nothing(self.node)])
+        self.moving = moving
+
     def table(self) -> SliceTable:
         """All partials, each slice and group once."""
+        if self.moving is not None:
+            return self.moving.table()
         if self._pending:
             before = [self._merged.as_batch()] if self._merged.starts.size else []
             self._merged = merge(self.node, [*before, *self._pending])
@@ -54,6 +97,9 @@ class SliceStore:
     def evict(self, before: int) -> None:
         """Forget slices that start before a time, and groups that have no other."""
         self.evicted = max(self.evicted, before)
+        if self.moving is not None:
+            self.moving.evict(before)
+            return
         kept = self.table().since(before)
         if kept is not self._merged:
             self._merged = merge(self.node, [kept.as_batch()])
@@ -73,14 +119,45 @@ class SliceStore:
         store._merged = table
         return store
 
+    def carried(self, node: Partials) -> SliceStore:
+        """The same slices for partials that differ in nothing that is kept."""
+        store = SliceStore(node)
+        store.evicted, store.complete = self.evicted, self.complete
+        store.covered, store.told = self.covered, self.told
+        store._pending, store._merged, store._news = self._pending, self._merged, self._news
+        store.moving = self.moving
+        if store.moving is not None:
+            store.moving.node = node
+        return store
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether any entry is kept."""
+        if self.moving is not None:
+            return self.moving.size > 0
+        return bool(self._pending) or self._merged.starts.size > 0
+
     @property
     def slices(self) -> int:
         """How many different slices hold rows."""
         return int(np.unique(self.table().starts).size)
 
     @property
+    def entries(self) -> int:
+        """How many pairs of slice, group and cell hold rows."""
+        return int(self.table().starts.size)
+
+    @property
+    def groups(self) -> int:
+        """How many groups hold rows."""
+        keys = self.table().keys
+        return len(keys[0]) if keys else 0
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all partials and keys."""
+        if self.moving is not None:
+            return self.moving.nbytes
         table = self.table()
         columns = sum(column.nbytes for column in table.columns)
         keys = sum(int(key.nbytes) for key in table.keys)

@@ -191,7 +191,7 @@ def state_token(job: Job, bucket: int, state: State) -> str:
 
 
 def _holds_rows(state: State) -> bool:
-    return any(store.table().starts.size for store in state.stores)
+    return any(store.holds_rows for store in state.stores)
 
 
 class _States:

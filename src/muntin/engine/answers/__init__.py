@@ -1,0 +1,1 @@
+"""Stage B's answers: from sealed slices to the windows that are due."""

@@ -1,0 +1,143 @@
+"""The slices of one set of partials of a stream that moves on in small steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.engine.slices.own_slices import OwnSlices
+from muntin.engine.ordering import sort_order
+from muntin.engine.partials import PartialBatch, SliceTable, merge, nothing
+from muntin.engine.slices.open_log import OpenLog, Run
+from muntin.engine.slices.places import Places
+from muntin.engine.slices.sealed_log import Objects, SealedLog
+from muntin.plan.nodes import Partials
+from muntin.windows import Window
+
+Ints = npt.NDArray[np.int64]
+
+# Places are numbered anew when so many have come since the last time, and a share of all entries.
+_FEW_PLACES = 1 << 12
+_SHARE = 8
+
+
+class MovingSlices:
+    """Open slices as a log of runs, sealed ones as a log by time with its finals.
+
+    ``frontier`` is the tick below which slices are sealed: nothing is added to those any more.
+    """
+
+    def __init__(self, node: Partials) -> None:
+        self.node = node
+        self.places = Places(node)
+        self._parts = [accumulator.part for accumulator in node.accumulators]
+        self._open = OpenLog(self._parts)
+        self.log = SealedLog(self.places, self._parts)
+        self.frontier = -(2**62)
+        self.steps = 0
+        self._told = 0
+        self._began = 0
+        self._own: dict[tuple[int, int, Window], OwnSlices] = {}
+        self._ranks = np.empty(0, np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many entries are kept."""
+        return self._open.size + self.log.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is kept."""
+        waiting = sum(c.nbytes for run in self._open.runs() for c in run.columns)
+        numbers = 16 * self._open.size
+        return waiting + numbers + self.log.nbytes + self.places.nbytes
+
+    def add(self, batch: PartialBatch) -> None:
+        """Take in the partials of a batch.
+
+        After a query leaves, cuts are coarser: a row that is not late may be cut to a slice that
+        starts before the frontier. Every window that will be asked has its bounds on the coarser
+        cut, so the rest of that slice, from the frontier on, is as good.
+        """
+        starts = np.maximum(batch.starts, self.frontier)
+        self._open.append(starts, self.places.number(batch), batch.columns)
+
+    def begin(self, batch: PartialBatch) -> None:
+        """Take in what was kept before."""
+        self.add(batch)
+        self._began = self.places.count
+
+    def seal(self, frontier: int) -> None:
+        """Seal the slices below a tick."""
+        self.frontier = max(self.frontier, frontier)
+        run = self._open.seal(self.frontier)
+        if run is not None:
+            self.steps += self.log.append(run)
+            self._feed(run)
+
+    def _feed(self, run: Run) -> None:
+        held = self.places.held() if self._own else None
+        for (index, _, _), own in self._own.items():
+            assert held is not None
+            own.feed(run, index, self.places.chains, held)
+
+    def own(self, index: int, member: int, window: Window) -> OwnSlices:
+        """The technique over a query's own slices; one that is new is fed with all that is kept."""
+        key = index, member, window
+        if key not in self._own:
+            self._own[key] = OwnSlices("two_stacks_lite", self._parts[index], window, member)
+            if self.log.size:
+                held = self.places.held()
+                self._own[key].feed(self.log.run(), index, self.places.chains, held)
+        return self._own[key]
+
+    def taken_steps(self) -> int:
+        """Aggregations along time since the last call."""
+        steps = self.steps + sum(own.steps for own in self._own.values())
+        taken, self._told = steps - self._told, steps
+        return taken
+
+    def evict(self, before: int) -> None:
+        """Forget the slices that start before a tick."""
+        self.log.evict(before)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether so many places have come that numbering those in use anew pays."""
+        return self.places.count > _FEW_PLACES + 2 * self._began + self.size // _SHARE
+
+    def entries(self) -> list[PartialBatch]:
+        """All that is kept, with keys and codes."""
+        runs = [run.cut(run.begin, len(run.starts)) for run in self._open.runs()]
+        if self.log.size:
+            runs.append(self.log.run())
+        return [self.places.batch(run.starts, run.places, run.columns) for run in runs]
+
+    def table(self) -> SliceTable:
+        """All that is kept, each slice and group once."""
+        return merge(self.node, self.entries() or [nothing(self.node)])
+
+    def keys(self, slots: Ints) -> tuple[pa.Array, ...]:
+        """The keys of some groups."""
+        groups = self.places.groups
+        return () if groups is None else groups.keys(slots)
+
+    def ranks(self, slots: Ints) -> Ints:
+        """Numbers that order groups by their keys; renewed where groups have appeared."""
+        groups = self.places.groups
+        assert groups is not None
+        if self._ranks.size == groups.count:
+            return self._ranks[slots]
+        distinct, places = np.unique(slots, return_inverse=True)
+        if 2 * distinct.size > groups.count:
+            self._ranks = _ranked(groups.keys(np.arange(groups.count)))
+            return self._ranks[slots]
+        return _ranked(groups.keys(distinct))[places]
+
+
+
+def _ranked(keys: tuple[pa.Array, ...]) -> Ints:
+    ranks = np.empty(len(keys[0]), np.int64)
+    ranks[sort_order(keys).to_numpy()] = np.arange(len(keys[0]))
+    return ranks

@@ -1,0 +1,310 @@
+"""The sealed slices of a set of partials: a log in order of time, and what finals keep of it.
+
+A sealed slice never changes. Entries are appended when they are sealed, and forgotten from the
+front; techniques move on by what is appended. All of it costs as much as there are entries, not
+as what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.aggregates.column import PartColumn
+from muntin.aggregates.object_column import ObjectColumn
+from muntin.aggregates.parts import INVERTIBLE, USER, Part
+from muntin.compiled import compiled
+from muntin.engine.slices.extremes import Extremes
+from muntin.engine.slices.open_log import Run
+from muntin.engine.slices.places import Places
+from muntin.engine.slices.segments import Segments
+from muntin.engine.slices.totals import Totals
+
+Ints = npt.NDArray[np.int64]
+Column = "Totals | Extremes | Objects"
+
+_FEW = 256
+_NEVER = -(2**62)
+
+
+class Objects:
+    """Python partials of sealed entries, in order."""
+
+    technique = ""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self._partials: list[object] = []
+
+    @property
+    def nbytes(self) -> int:
+        """A pointer an entry; what the partials hold is not counted."""
+        return 8 * len(self._partials)
+
+    def resize(self, entries: int, places: int) -> None:
+        """Lists make room by themselves."""
+
+    def shift(self, count: int, size: int) -> None:
+        """Forget the first ``count`` entries."""
+        del self._partials[:count]
+
+    def append(self, at: int, places: Ints, column: PartColumn) -> int:
+        """Take in sealed entries."""
+        assert isinstance(column, ObjectColumn)
+        self._partials.extend(column.partials)
+        return 0
+
+    def raw(self, places: Ints, count: int) -> PartColumn:
+        """The entries themselves."""
+        return ObjectColumn(self.part, self._partials[:count])
+
+
+def column_of(part: Part) -> Totals | Extremes | Objects:
+    """What is kept of a part's sealed entries."""
+    if part.kind in INVERTIBLE:
+        return Totals(part)
+    return Objects(part) if part.kind.startswith(USER) else Extremes(part)
+
+
+class SealedLog:
+    """Entries of sealed slices, in order of time, with an index by place.
+
+    A *position* counts entries from the first that was ever sealed; those before ``begin`` are
+    forgotten, ``end`` is the next one.
+    """
+
+    def __init__(self, places: Places, parts: Sequence[Part]) -> None:
+        self.places = places
+        self.columns = [column_of(part) for part in parts]
+        self.index = Segments()
+        self.begin = self.end = self.origin = 0
+        self._owners = np.zeros(_FEW, np.int64)
+        # The first position of each slice, and its start.
+        self._starts = np.zeros(_FEW, np.int64)
+        self._firsts = np.zeros(_FEW, np.int64)
+        self._slices = slice(0, 0)
+        self._recent = Recency()
+
+    @property
+    def size(self) -> int:
+        """How many entries are kept."""
+        return self.end - self.begin
+
+    @property
+    def slices(self) -> int:
+        """How many slices hold them."""
+        return self._slices.stop - self._slices.start
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of entries, index and finals, but not of the places."""
+        own = self._owners.nbytes + self._starts.nbytes + self._firsts.nbytes
+        held = sum(column.nbytes for column in self.columns)
+        return own + held + self.index.nbytes + self._recent.nbytes
+
+    def owners(self) -> Ints:
+        """The places of all entries from ``origin`` on."""
+        return self._owners[: self.end - self.origin]
+
+    def starts(self) -> Ints:
+        """The starts of the slices that are kept."""
+        return self._starts[self._slices]
+
+    def positions(self, ticks: Ints) -> Ints:
+        """The position of the first entry of slices that start at a tick or later."""
+        firsts = np.append(self._firsts[self._slices], self.end)
+        return firsts[np.searchsorted(self.starts(), ticks)]
+
+    def append(self, run: Run) -> int:
+        """Take in entries that are sealed now; how many aggregations along time that took."""
+        self._reserve(run.starts.size)
+        at = self.end - self.origin
+        self._owners[at : at + run.places.size] = run.places
+        self._note_slices(run.starts)
+        self.index.append(run.places, self.end)
+        steps = 0
+        for column, entries in zip(self.columns, run.columns, strict=True):
+            steps += column.append(at, run.places, entries)  # type: ignore[arg-type]
+        self._recent.touch(self.places.chains.slots[run.places], run.starts, self.places.slots)
+        self.end += run.places.size
+        return steps
+
+    def _note_slices(self, starts: Ints) -> None:
+        fresh = np.flatnonzero(np.diff(starts, prepend=starts[:1] - 1))
+        held = self._slices
+        if held.stop + fresh.size > self._starts.size:
+            size = max(2 * (held.stop - held.start) + fresh.size, _FEW)
+            for name in ("_starts", "_firsts"):
+                longer = np.zeros(size, np.int64)
+                longer[: held.stop - held.start] = getattr(self, name)[held]
+                setattr(self, name, longer)
+            held = slice(0, held.stop - held.start)
+        to = slice(held.stop, held.stop + fresh.size)
+        self._starts[to], self._firsts[to] = starts[fresh], self.end + fresh
+        self._slices = slice(held.start, to.stop)
+
+    def _reserve(self, entries: int) -> None:
+        """Make room at the end, where entries at the front were forgotten, or else by growing."""
+        places, size = self.places.count, self.end - self.origin
+        self.index.reserve(places)
+        gone = self.begin - self.origin
+        if size + entries > self._owners.size and gone * 4 >= size:
+            self._owners[: size - gone] = self._owners[gone:size]
+            for column in self.columns:
+                column.shift(gone, size)
+            self.origin, size = self.begin, size - gone
+        room = self._owners.size
+        if size + entries > room:
+            room = max(size + entries, room * 5 // 4)
+            longer = np.zeros(room, np.int64)
+            longer[:size] = self._owners[:size]
+            self._owners = longer
+        for column in self.columns:
+            column.resize(room, max(places, 1) if places <= _FEW else places * 5 // 4)
+
+    def evict(self, before: int) -> None:
+        """Forget the slices that start before a tick."""
+        at = int(np.searchsorted(self.starts(), before))
+        if not at:
+            return
+        self.begin = int(self.positions(np.array([before]))[0])
+        self._slices = slice(self._slices.start + at, self._slices.stop)
+        self.index.since = self.begin
+        for column in self.columns:
+            if isinstance(column, Extremes):
+                column.expire(self.begin)
+        self._recent.expire(before)
+
+    def run(self) -> Run:
+        """All entries that are kept."""
+        count = self.end - self.origin
+        kept = np.arange(self.begin - self.origin, count)
+        starts = np.repeat(self.starts(), np.diff(np.append(self._firsts[self._slices], self.end)))
+        columns = tuple(
+            column.raw(self._owners[:count], count).take(kept) for column in self.columns
+        )
+        return Run(starts, self._owners[kept], columns)
+
+    def candidates(self, lows: Ints, highs: Ints, since: Ints) -> tuple[Ints, Ints]:
+        """Pairs of window and slot, among them all that hold an entry.
+
+        Windows lie between positions; ``since`` are the ticks they start at.
+        """
+        return self._recent.candidates(
+            lows - self.origin, highs - self.origin, since, self._owners, self.places.chains.slots
+        )
+
+
+class Recency:
+    """Slots in order of when they were last sealed: short windows visit no group of long ones."""
+
+    def __init__(self) -> None:
+        # Slot s has its neighbours at place s + 1; place 0 is the end of the list, both ways.
+        self._links = np.zeros((2, _FEW), np.int64)
+        self._last = np.full(_FEW, _NEVER)
+        self._stamps = np.zeros(_FEW, np.int64)
+        self._counts = np.zeros(2, np.int64)
+
+    @property
+    def live(self) -> int:
+        """How many slots have an entry."""
+        return int(self._counts[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the list."""
+        return self._links.nbytes + self._last.nbytes + self._stamps.nbytes
+
+    def touch(self, slots: Ints, starts: Ints, count: int) -> None:
+        """Note that entries of these slots were sealed, in this order."""
+        if count + 1 > self._last.size:
+            size = max(count + 1, self._last.size * 5 // 4)
+            links, last = np.zeros((2, size), np.int64), np.full(size, _NEVER)
+            links[:, : self._last.size], last[: self._last.size] = self._links, self._last
+            self._links, self._last = links, last
+            self._stamps = np.zeros(size, np.int64)
+            self._counts[1] = 0
+        _touch(self._links, self._last, self._counts, slots, starts)
+
+    def expire(self, before: int) -> None:
+        """Let go of slots that were last sealed before a tick."""
+        _expire(self._links, self._last, self._counts, before)
+
+    def candidates(
+        self, lows: Ints, highs: Ints, since: Ints, owners: Ints, slots: Ints
+    ) -> tuple[Ints, Ints]:
+        """Pairs of window and slot, among them all that hold an entry."""
+        room = int(np.minimum(highs - lows, self.live).sum())
+        windows, found = np.empty(room, np.int64), np.empty(room, np.int64)
+        size = _candidates(
+            self._links, self._last, self._stamps, self._counts, lows, highs, since, owners, slots,
+            windows, found,
+        )  # fmt: skip
+        return windows[:size], found[:size]
+
+
+@compiled
+def _unlink(links: Ints, at: int) -> None:
+    before, after = links[0, at], links[1, at]
+    links[1, before], links[0, after] = after, before
+
+
+@compiled
+def _touch(links: Ints, last: Ints, counts: Ints, slots: Ints, starts: Ints) -> None:
+    for i in range(slots.size):
+        at = slots[i] + 1
+        if last[at] == _NEVER:
+            counts[0] += 1
+        else:
+            _unlink(links, at)
+        newest = links[0, 0]
+        links[0, at], links[1, at] = newest, 0
+        links[1, newest], links[0, 0] = at, at
+        last[at] = starts[i]
+
+
+@compiled
+def _expire(links: Ints, last: Ints, counts: Ints, before: int) -> None:
+    at = links[1, 0]
+    while at and last[at] < before:
+        after = links[1, at]
+        _unlink(links, at)
+        last[at] = _NEVER
+        counts[0] -= 1
+        at = after
+
+
+@compiled
+def _candidates(
+    links: Ints,
+    last: Ints,
+    stamps: Ints,
+    counts: Ints,
+    lows: Ints,
+    highs: Ints,
+    since: Ints,
+    owners: Ints,
+    slots: Ints,
+    windows: Ints,
+    found: Ints,
+) -> int:
+    """List slots by the entries of a window, or by recency where there are fewer of those."""
+    size = 0
+    for window in range(lows.size):
+        if highs[window] - lows[window] <= counts[0]:
+            counts[1] += 1
+            for entry in range(lows[window], highs[window]):
+                slot = slots[owners[entry]]
+                if stamps[slot + 1] != counts[1]:
+                    stamps[slot + 1] = counts[1]
+                    windows[size], found[size] = window, slot
+                    size += 1
+        else:
+            at = links[0, 0]
+            while at and last[at] >= since[window]:
+                windows[size], found[size] = window, at - 1
+                size += 1
+                at = links[0, at]
+    return size
