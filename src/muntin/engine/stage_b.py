@@ -232,6 +232,7 @@ def _filled(windows: Ints, lows: Ints, highs: Ints, found: Ints, family: Family)
 
 
 def check_size(final: Final, rows: int, most: int) -> None:
+    """Refuse results of more rows than anybody can want."""
     if rows > most:
         empty = ", or leave out EMIT EMPTY" if final.query.emit_empty else ""
         raise DataError(

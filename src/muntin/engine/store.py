@@ -15,7 +15,7 @@ Ints = npt.NDArray[np.int64]
 # Before every tick.
 BEGINNING = -(2**62)
 # So few entries are merged in no time.
-_FEW = 1 << 10
+_FEW = 16
 # So many batches wait before they are merged: a merge costs as much as what it has merged before.
 _PENDING = 32
 

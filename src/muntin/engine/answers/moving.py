@@ -13,11 +13,11 @@ import pyarrow as pa
 from muntin.aggregates.column import PartColumn
 from muntin.aggregates.columns import empty
 from muntin.compiled import compiled
-from muntin.engine.slices.own_slices import read_slots
 from muntin.engine.families import Family
 from muntin.engine.slices.extremes import Extremes
 from muntin.engine.slices.moving_slices import MovingSlices
-from muntin.engine.slices.places import Chains
+from muntin.engine.slices.own_slices import read_slots
+from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.segments import Lists, since_place
 from muntin.engine.slices.totals import Totals
 from muntin.engine.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
@@ -28,6 +28,10 @@ Bools = npt.NDArray[np.bool_]
 # Windows that outnumber slices by far are better looked for slice by slice.
 _MOST_PER_SLICE = 4
 _FEW_WINDOWS = 1 << 10
+
+
+# What is read: the place of a family, an accumulator, and the predicate of each query.
+_Read = tuple[int, int, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,10 @@ class _Rows:
     runs: Ints
     slots: Ints
 
-    def window(self) -> tuple[Ints, Ints]:
-        """The positions of each row's window."""
-        return self.lows[self.runs], self.highs[self.runs]
+    def spans(self, members: tuple[int, ...]) -> Spans:
+        """The window of each row, as it is read for a predicate of every query."""
+        predicates = np.array(members, np.int64)[self.queries[self.runs]]
+        return Spans(self.slots, predicates, self.lows[self.runs], self.highs[self.runs])
 
 
 class MovingStage:
@@ -76,7 +81,9 @@ class MovingStage:
         sizes = np.maximum(highest - lowest + 1, 0)
         if family.finals[0].query.emit_empty:
             check_size(family.finals[0], int(sizes.max()), MAX_FILLED_ROWS)
-        elif sizes.sum(dtype=np.float64) > _FEW_WINDOWS + _MOST_PER_SLICE * starts.size * len(sizes):
+        elif sizes.sum(dtype=np.float64) > _FEW_WINDOWS + _MOST_PER_SLICE * starts.size * len(
+            sizes
+        ):
             return None
         queries = np.repeat(np.arange(sizes.size), sizes)
         offsets = np.concatenate(([0], np.cumsum(sizes)))
@@ -84,7 +91,14 @@ class MovingStage:
         ends = phases[queries] + windows * slides[queries]
         since = ends - ranges[queries]
         lows, highs = log.positions(since), log.positions(ends)
-        found = _Rows(windows, offsets, queries, lows, highs, *self._listed(family, lows, highs, since, queries))
+        found = _Rows(
+            windows,
+            offsets,
+            queries,
+            lows,
+            highs,
+            *self._listed(family, lows, highs, since, queries),
+        )
         return _filled(found, family.gap) if family.finals[0].query.emit_empty else found
 
     def _listed(
@@ -94,10 +108,8 @@ class MovingStage:
         log = self._slices.log
         runs, slots = log.candidates(lows, highs, since)
         members = np.array([final.member for final in family.finals], np.int64)
-        kept = _exists(
-            log.index.lists, log.places.chains, self._held, slots, members[queries[runs]],
-            lows[runs], highs[runs],
-        )  # fmt: skip
+        spans = Spans(slots, members[queries[runs]], lows[runs], highs[runs])
+        kept = _exists(log.index.lists, log.places.chains, self._held, spans)
         runs, slots = runs[kept], slots[kept]
         sizes = np.bincount(queries[runs], minlength=len(family.finals))
         most = int(np.argmax(sizes))
@@ -109,7 +121,7 @@ class MovingStage:
 
     def answer(self, families: Sequence[Family], rows: Sequence[_Rows]) -> list[Answer]:
         """The answers of families whose rows are known."""
-        asked: dict[tuple[int, int, tuple[int, ...]], None] = {}
+        asked: dict[_Read, None] = {}
         for place, family in enumerate(families):
             for index, members in _reads(family):
                 asked[place, index, members] = None
@@ -121,19 +133,20 @@ class MovingStage:
 
     def _read(
         self,
-        asked: list[tuple[int, int, tuple[int, ...]]],
+        asked: list[_Read],
         families: Sequence[Family],
         rows: Sequence[_Rows],
-    ) -> dict[tuple[int, int, tuple[int, ...]], PartColumn]:
-        log, found = self._slices.log, {}
-        deques: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
+    ) -> dict[_Read, PartColumn]:
+        log = self._slices.log
+        found: dict[_Read, PartColumn] = {}
+        deques: dict[int, list[_Read]] = {}
         for key in asked:
             place, index, members = key
             column = log.columns[index]
             if isinstance(column, Totals):
-                read = self._asked(rows[place], members)
+                spans = rows[place].spans(members)
                 found[key], steps = column.read(
-                    log.origin, log.index.lists, log.places.chains, self._held, read
+                    log.origin, log.index.lists, log.places.chains, self._held, spans
                 )
                 self.steps += steps
             elif isinstance(column, Extremes):
@@ -144,36 +157,29 @@ class MovingStage:
             found.update(self._selected(index, keys, rows))
         return found
 
-    def _asked(self, rows: _Rows, members: tuple[int, ...]) -> tuple[Ints, ...]:
-        predicates = np.array(members, np.int64)[rows.queries[rows.runs]]
-        return rows.slots, predicates, *rows.window()
-
     def _selected(
-        self, index: int, keys: list[tuple[int, int, tuple[int, ...]]], rows: Sequence[_Rows]
-    ) -> dict[tuple[int, int, tuple[int, ...]], PartColumn]:
+        self, index: int, keys: list[_Read], rows: Sequence[_Rows]
+    ) -> dict[_Read, PartColumn]:
         """What selective parts choose: all who read one are served in order of their windows."""
         log = self._slices.log
         column = log.columns[index]
         assert isinstance(column, Extremes)
-        asked = [self._asked(rows[place], members) for place, _, members in keys]
-        joined = [np.concatenate(each) for each in zip(*asked, strict=True)]
-        order = np.argsort(joined[3], kind="stable")
+        asked = [rows[place].spans(members) for place, _, members in keys]
+        spans = Spans(*(np.concatenate(each) for each in zip(*asked, strict=True)))
+        order = np.argsort(spans.highs, kind="stable")
         read, steps = column.read(
-            log.origin, log.owners(), log.places.chains, self._held,
-            tuple(each[order] for each in joined),
-        )  # fmt: skip
+            log.origin, log.owners(), log.places.chains, self._held, spans.take(order)
+        )
         self.steps += steps
         back = np.empty(order.size, np.int64)
         back[order] = np.arange(order.size)
-        bounds = np.cumsum([0, *(each[0].size for each in asked)])
+        bounds = np.cumsum([0, *(each.slots.size for each in asked)])
         return {
             key: read.take(back[low:high])
             for key, low, high in zip(keys, bounds[:-1], bounds[1:], strict=True)
         }
 
-    def _own(
-        self, index: int, members: tuple[int, ...], family: Family, rows: _Rows
-    ) -> PartColumn:
+    def _own(self, index: int, members: tuple[int, ...], family: Family, rows: _Rows) -> PartColumn:
         """What a technique over a query's own slices gives, window by window."""
         part = self._slices.node.accumulators[index].part
         column = empty(part, rows.slots.size)
@@ -195,7 +201,7 @@ class MovingStage:
         place: int,
         family: Family,
         rows: _Rows,
-        columns: dict[tuple[int, int, tuple[int, ...]], PartColumn],
+        columns: dict[_Read, PartColumn],
     ) -> Answer:
         values, failed = [], None
         for number, lowering in enumerate(family.lowerings):
@@ -236,21 +242,17 @@ def _reads(family: Family) -> list[tuple[int, tuple[int, ...]]]:
     return list(found)
 
 
-
-
 @compiled
-def _exists(
-    lists: Lists, chains: Chains, held: Bools, slots: Ints, members: Ints, lows: Ints, highs: Ints
-) -> Ints:
-    """The rows that hold an entry in a cell of their predicate."""
-    out = np.empty(slots.size, np.int64)
+def _exists(lists: Lists, chains: Chains, held: Bools, spans: Spans) -> Ints:
+    """The windows that hold an entry in a cell of their predicate."""
+    out = np.empty(spans.slots.size, np.int64)
     size = 0
-    for row in range(slots.size):
-        place = chains.firsts[slots[row]]
+    for row in range(spans.slots.size):
+        place = chains.firsts[spans.slots[row]]
         while place >= 0:
-            if held[members[row], chains.cells[place]]:
-                at = since_place(lists, place, lows[row])
-                if at < lists.ends[place] and lists.items[at] < highs[row]:
+            if held[spans.members[row], chains.cells[place]]:
+                at = since_place(lists, place, spans.lows[row])
+                if at < lists.ends[place] and lists.items[at] < spans.highs[row]:
                     out[size] = row
                     size += 1
                     break

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.aggregates.coders import Coder, coder
+from muntin.aggregates.coders import coder
 from muntin.aggregates.column import PartColumn
 from muntin.aggregates.extreme_column import ExtremeColumn
 from muntin.aggregates.order_kernels import NOTHING
 from muntin.aggregates.parts import TIMED, Part
 from muntin.aggregates.pick_column import PickColumn
 from muntin.compiled import compiled
-from muntin.engine.slices.places import Chains
+from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.segments import Lists, Segments, push, since_place
 
 Ints = npt.NDArray[np.int64]
@@ -69,16 +69,26 @@ class Extremes:
         """Make room for as many entries and places."""
         if entries > self._codes.keys.size:
             codes, size = _no_codes(entries, self._picks), self._codes.keys.size
-            for to, array in zip(codes, self._codes, strict=True):
-                to[: min(size, to.size)] = array[: min(size, to.size)]
+            codes.keys[:size], codes.flags[:size] = self._codes.keys, self._codes.flags
+            if self._picks:
+                codes.values[:size] = self._codes.values
             self._codes = codes
         self._deques.reserve(places)
 
     def shift(self, count: int, size: int) -> None:
         """Forget the first ``count`` entries of ``size``."""
-        for array in self._codes:
-            if array.size > 1:
-                array[: size - count] = array[count:size]
+        codes, kept = self._codes, size - count
+        codes.keys[:kept], codes.flags[:kept] = codes.keys[count:size], codes.flags[count:size]
+        if self._picks:
+            codes.values[:kept] = codes.values[count:size]
+        self._forget_unused(kept)
+
+    def _forget_unused(self, size: int) -> None:
+        """Let dictionaries shrink once most of what they hold is gone."""
+        for number, each in enumerate(self._coders):
+            if each.moves:
+                held = (self._codes.keys, self._codes.values)[number][:size] ^ self._flip
+                self._move(number, each.drop_unused(held[self._live(number, size)]), size)
 
     def append(self, at: int, places: Ints, column: PartColumn) -> int:
         """Take in sealed entries from ``at`` on; they are compared when windows are read."""
@@ -113,26 +123,28 @@ class Extremes:
         if moved is None or not moved.size:
             return
         held = (self._codes.keys, self._codes.values)[number][:size]
-        flags = self._codes.flags[:size]
-        live = flags > 0
-        if number:
-            live = flags == (1 if self._flip else 2)
+        live = self._live(number, size)
         held[live] = moved[held[live] ^ self._flip] ^ self._flip
 
+    def _live(self, number: int, size: int) -> Bools:
+        """Which entries have a key, or a value that is not NULL."""
+        flags = self._codes.flags[:size]
+        live: Bools = flags == (1 if self._flip else 2) if number else flags > 0
+        return live
+
     def read(
-        self, origin: int, places: Ints, chains: Chains, held: Bools, rows: tuple[Ints, ...]
+        self, origin: int, places: Ints, chains: Chains, held: Bools, spans: Spans
     ) -> tuple[PartColumn, int]:
         """The best entries of windows in order of their ends, and how many comparisons it took.
 
-        ``rows`` are the slot, the predicate, and the first and the last place of each window;
-        ``places`` those of all entries from ``origin`` on.
+        ``places`` are those of all entries from ``origin`` on.
         """
-        best = np.empty(rows[0].size, np.int64)
+        best = np.empty(spans.slots.size, np.int64)
         pushed, done, steps = max(self._pushed, origin, self._deques.since), 0, 0
         while True:
             done, pushed, more = _read(
-                self._codes, self._deques.lists, origin, places, chains, held, *rows,
-                done, pushed, best,
+                self._codes, self._deques.lists, origin, places, chains, held, spans, done, pushed,
+                best,
             )  # fmt: skip
             steps += more
             if done == best.size:
@@ -191,10 +203,7 @@ def _read(
     places: Ints,
     chains: Chains,
     held: Bools,
-    slots: Ints,
-    members: Ints,
-    lows: Ints,
-    highs: Ints,
+    spans: Spans,
     done: int,
     pushed: int,
     best: Ints,
@@ -205,8 +214,8 @@ def _read(
     place of the log entries are in, and the comparisons.
     """
     steps = 0
-    for row in range(done, slots.size):
-        while pushed < highs[row]:
+    for row in range(done, spans.slots.size):
+        while pushed < spans.highs[row]:
             entry = pushed - origin
             if codes.flags[entry]:
                 place = places[entry]
@@ -220,13 +229,13 @@ def _read(
                 if not push(deques, place, pushed):
                     return row, pushed, steps
             pushed += 1
-        found = np.int64(-1)
-        place = chains.firsts[slots[row]]
+        found = -1
+        place = chains.firsts[spans.slots[row]]
         while place >= 0:
-            if held[members[row], chains.cells[place]]:
-                at = since_place(deques, place, lows[row])
+            if held[spans.members[row], chains.cells[place]]:
+                at = since_place(deques, place, spans.lows[row])
                 if at < deques.ends[place]:
-                    item = deques.items[at]
+                    item = int(deques.items[at])
                     if found < 0:
                         found = item
                     else:
@@ -235,4 +244,4 @@ def _read(
                             found = item
             place = chains.following[place]
         best[row] = found
-    return slots.size, pushed, steps
+    return spans.slots.size, pushed, steps

@@ -7,7 +7,7 @@ bytes themselves. A batch costs as much as it has keys, however many groups are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -131,7 +131,7 @@ class KeyTable:
             _place(self._places, self._hashes, self.count)
 
 
-def _longer(array: npt.NDArray[np.generic], used: int, size: int) -> npt.NDArray[np.generic]:
+def _longer(array: npt.NDArray[Any], used: int, size: int) -> npt.NDArray[Any]:
     out = np.empty(size, array.dtype)
     out[:used] = array[:used]
     return out
@@ -189,7 +189,9 @@ def _text_bytes(column: pa.Array) -> tuple[Bools, Ints, Bytes]:
 def _text_array(kind: pa.DataType, valid: Bools, ends: Ints, data: Bytes) -> pa.Array:
     bitmap = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
     buffers = [bitmap, pa.py_buffer(ends.tobytes()), pa.py_buffer(data.tobytes())]
-    large = pa.large_string() if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
+    large = (
+        pa.large_string() if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
+    )
     found = pa.Array.from_buffers(large or pa.large_binary(), len(valid), buffers)
     return found if found.type == kind else found.cast(kind)
 
@@ -289,16 +291,16 @@ def _gather_fixed(known: Bytes, ends: Ints, slots: Ints, width: int) -> Bytes:
 @compiled
 def _text_at(known: Bytes, at: int, number: int) -> tuple[int, int]:
     """Where the string of that number begins, and its length; -1 for NULL."""
-    length = np.int64(0)
+    length = 0
     for text in range(number + 1):
-        length = np.int64(0)
+        length = 0
         for k in range(4):
-            length |= np.int64(known[at + k]) << (8 * k)
+            length |= int(known[at + k]) << (8 * k)
         at += 4
         if length == _NULL:
-            length = np.int64(-1)
-        if text < number:
-            at += max(length, 0)
+            length = -1
+        if text < number and length > 0:
+            at += length
     return at, length
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.engine.slices.own_slices import OwnSlices
 from muntin.engine.ordering import sort_order
 from muntin.engine.partials import PartialBatch, SliceTable, merge, nothing
 from muntin.engine.slices.open_log import OpenLog, Run
+from muntin.engine.slices.own_slices import OwnSlices
 from muntin.engine.slices.places import Places
-from muntin.engine.slices.sealed_log import Objects, SealedLog
+from muntin.engine.slices.sealed_log import SealedLog
 from muntin.plan.nodes import Partials
 from muntin.windows import Window
 
@@ -72,9 +72,12 @@ class MovingSlices:
         """Seal the slices below a tick."""
         self.frontier = max(self.frontier, frontier)
         run = self._open.seal(self.frontier)
-        if run is not None:
-            self.steps += self.log.append(run)
-            self._feed(run)
+        if run is None:
+            # Slots that windows ask about may have places that are open only.
+            self.log.reserve(0)
+            return
+        self.steps += self.log.append(run)
+        self._feed(run)
 
     def _feed(self, run: Run) -> None:
         held = self.places.held() if self._own else None
@@ -134,7 +137,6 @@ class MovingSlices:
             self._ranks = _ranked(groups.keys(np.arange(groups.count)))
             return self._ranks[slots]
         return _ranked(groups.keys(distinct))[places]
-
 
 
 def _ranked(keys: tuple[pa.Array, ...]) -> Ints:

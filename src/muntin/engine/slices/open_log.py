@@ -25,7 +25,7 @@ _FAN_OUT = 8
 
 @dataclass
 class Run:
-    """Entries in order of start, then place; each pair of them once. Those before ``begin`` left."""
+    """Entries in order of start, then place; each pair once. Those before ``begin`` left."""
 
     starts: Ints
     places: Ints

@@ -174,5 +174,3 @@ def read_slots(part: Part, found: Slotted, slots: Ints) -> PartColumn:
     inside = np.minimum(at, max(found.slots.size - 1, 0))
     hit = found.slots[inside] == slots if found.slots.size else np.zeros(slots.size, np.bool_)
     return column.take(np.where(hit, at, found.slots.size))
-
-

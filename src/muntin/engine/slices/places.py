@@ -34,6 +34,19 @@ class Chains(NamedTuple):
     cells: Ints
 
 
+class Spans(NamedTuple):
+    """Windows of groups: the slot, the predicate, and the positions [low, high) of each."""
+
+    slots: Ints
+    members: Ints
+    lows: Ints
+    highs: Ints
+
+    def take(self, order: Ints) -> Spans:
+        """Some of them, in another order."""
+        return Spans(*(each[order] for each in self))
+
+
 class Places:
     """Groups by slot, cells by number, and a place for each pair of them that occurs.
 

@@ -119,7 +119,7 @@ class SealedLog:
 
     def append(self, run: Run) -> int:
         """Take in entries that are sealed now; how many aggregations along time that took."""
-        self._reserve(run.starts.size)
+        self.reserve(run.starts.size)
         at = self.end - self.origin
         self._owners[at : at + run.places.size] = run.places
         self._note_slices(run.starts)
@@ -145,8 +145,11 @@ class SealedLog:
         self._starts[to], self._firsts[to] = starts[fresh], self.end + fresh
         self._slices = slice(held.start, to.stop)
 
-    def _reserve(self, entries: int) -> None:
-        """Make room at the end, where entries at the front were forgotten, or else by growing."""
+    def reserve(self, entries: int) -> None:
+        """Make room for entries at the end, and for all places.
+
+        Where entries at the front were forgotten the others move up, or else the log grows.
+        """
         places, size = self.places.count, self.end - self.origin
         self.index.reserve(places)
         gone = self.begin - self.origin

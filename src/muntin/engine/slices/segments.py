@@ -83,15 +83,9 @@ class Segments:
         items = np.empty(int(rooms.sum()) * 5 // 4 + _FEW, np.int64)
         begins = limits - rooms
         _copy(held, begins, items)
-        fresh = Lists(
-            items,
-            *(np.zeros(held.begins.size, np.int64) for _ in range(3)),
-            np.array([int(rooms.sum())]),
-        )
-        fresh.begins[: self.owners] = begins
-        fresh.ends[: self.owners] = begins + sizes
-        fresh.limits[: self.owners] = limits
-        self.lists = fresh
+        fresh = np.zeros((3, held.begins.size), np.int64)
+        fresh[:, : self.owners] = begins, begins + sizes, limits
+        self.lists = Lists(items, fresh[0], fresh[1], fresh[2], np.array([int(rooms.sum())]))
 
     def of(self, owner: int) -> Ints:
         """The places of one owner."""
@@ -154,11 +148,11 @@ def since_place(lists: Lists, owner: int, place: int) -> int:
     low, high = lists.begins[owner], lists.ends[owner]
     # Windows end where the log does, more often than not.
     if low == high or lists.items[high - 1] < place:
-        return high
+        return int(high)
     while low < high:
         middle = (low + high) >> 1
         if lists.items[middle] < place:
             low = middle + 1
         else:
             high = middle
-    return low
+    return int(low)

@@ -18,7 +18,7 @@ from muntin.aggregates.log_column import LogColumn
 from muntin.aggregates.parts import Part
 from muntin.aggregates.sum_column import LOAD_LIMIT, SumColumn
 from muntin.compiled import compiled
-from muntin.engine.slices.places import Chains
+from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.segments import Lists, since_place
 
 Ints = npt.NDArray[np.int64]
@@ -96,14 +96,11 @@ class Totals:
         return out
 
     def read(
-        self, origin: int, lists: Lists, chains: Chains, held: Bools, rows: tuple[Ints, ...]
+        self, origin: int, lists: Lists, chains: Chains, held: Bools, spans: Spans
     ) -> tuple[AdditiveColumn, int]:
-        """The sums of windows, and how many subtractions they took.
-
-        ``rows`` are the slot, the predicate, and the first and the last place of each window.
-        """
-        out = np.zeros((rows[0].size, self.lanes.shape[1]), np.int64)
-        steps = _read(self.lanes, self.heads, origin, lists, chains, held, *rows, out)
+        """The sums of windows, and how many subtractions they took."""
+        out = np.zeros((spans.slots.size, self.lanes.shape[1]), np.int64)
+        steps = _read(self.lanes, self.heads, origin, lists, chains, held, spans, out)
         return self._column(out), steps
 
     def raw(self, places: Ints, count: int) -> AdditiveColumn:
@@ -114,7 +111,9 @@ class Totals:
 
     def _column(self, rows: Ints) -> AdditiveColumn:
         if self.part.kind in ("count", "count_if"):
-            return CountColumn(self.part, rows[:, 0] if self.width else np.zeros(len(rows), np.int64))
+            return CountColumn(
+                self.part, rows[:, 0] if self.width else np.zeros(len(rows), np.int64)
+            )
         kind = LogColumn if self.part.kind == "log_sum" else SumColumn
         limbs = np.ascontiguousarray(rows[:, : self.width])
         specials = np.ascontiguousarray(rows[:, self.width :]) if self.specials else None
@@ -175,19 +174,16 @@ def _read(
     lists: Lists,
     chains: Chains,
     held: Bools,
-    slots: Ints,
-    members: Ints,
-    lows: Ints,
-    highs: Ints,
+    spans: Spans,
     out: Ints,
 ) -> int:
     width, steps = lanes.shape[1], 0
-    for row in range(slots.size):
-        place = chains.firsts[slots[row]]
+    for row in range(spans.slots.size):
+        place = chains.firsts[spans.slots[row]]
         while place >= 0:
-            if held[members[row], chains.cells[place]]:
-                low = since_place(lists, place, lows[row])
-                high = since_place(lists, place, highs[row])
+            if held[spans.members[row], chains.cells[place]]:
+                low = since_place(lists, place, spans.lows[row])
+                high = since_place(lists, place, spans.highs[row])
                 if low < high:
                     steps += 1
                     before = lists.items[low] - origin

@@ -1,0 +1,195 @@
+"""Finals that move on by what is sealed: the same answers as from all that is kept, to the bit."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from engine.members import NEVER, Member, collect
+from engine.rich_queries import rich_queries, rich_stream
+from muntin.aggregates import Aggregate, register
+from muntin.engine import LocalEngine, store
+from muntin.engine.slices import moving_slices
+from muntin.plan import STRATEGIES, build_plan
+from muntin.queries import Query, queries
+
+SCHEMA = pa.schema({"t": pa.int64(), "g": pa.string(), "v": pa.float64()})
+
+
+def engine_of(sql: str, lateness: int = 0, **options: Any) -> LocalEngine:
+    return LocalEngine(build_plan(queries(sql), SCHEMA, "t", **options), lateness)
+
+
+def rows(times: list[int], groups: list[str | None], values: list[float | None]) -> pa.Table:
+    return pa.table({"t": times, "g": groups, "v": values}, schema=SCHEMA)
+
+
+def always(news: int, kept: int) -> bool:
+    return True
+
+
+def never(news: int, kept: int) -> bool:
+    return False
+
+
+def one(sql: str) -> Query:
+    (query,) = queries(sql)
+    return query
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("seed", range(4))
+def test_both_ways_give_the_same_tables(
+    seed: int, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(4100 + seed)
+    pool = [q for q in rich_queries(rng, most=8) if "ROWS" not in q.sql and "WATTR" not in q.sql]
+    table = rich_stream(rng, rows=160)
+    plan = build_plan([one(q.sql) for q in pool], table.schema, "t", strategy=strategy)
+    size = rng.choice([3, 9, 40])
+    lateness = rng.choice([0, 5, 30])
+    found = []
+    for policy in (always, never):
+        monkeypatch.setattr(store, "pays_to_move", policy)
+        engine = LocalEngine(plan, lateness)
+        steps = [engine.feed(batch) for batch in table.to_batches(max_chunksize=size)]
+        moved = [each.moving is not None for each in engine._state.stores]
+        assert moved == [policy is always] * len(moved)
+        found.append([*steps, engine.close()])
+    # As text, since NaN is not equal to itself.
+    assert [_shown(each) for each in found[0]] == [_shown(each) for each in found[1]]
+
+
+def _shown(due: dict[str, pa.Table]) -> dict[str, str]:
+    return {name: f"{table.schema}{table.to_pydict()}" for name, table in due.items()}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_queries_join_and_leave_while_slices_change_hands(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(5200 + seed)
+    # Between any two batches what is kept may go over from one form to the other.
+    monkeypatch.setattr(store, "pays_to_move", lambda news, kept: rng.random() < 0.8)
+    pool = [q for q in rich_queries(rng, most=9) if "ROWS" not in q.sql and "WATTR" not in q.sql]
+    table = rich_stream(rng, rows=120)
+    shaken = [tick + rng.randrange(10) for tick in table["t"].to_pylist()]
+    table = table.take(sorted(range(120), key=shaken.__getitem__))
+    first = pool[: 1 + len(pool) // 2]
+    members = [Member(one(q.sql), -NEVER, q.close) for q in first]
+    waiting, active = pool[len(first) :], list(members)
+    plan = build_plan([member.query for member in active], table.schema, "t")
+    engine, kept = LocalEngine(plan, rng.choice([0, 4, 20])), []
+    for batch in table.to_batches(max_chunksize=rng.choice([4, 10])):
+        if waiting and rng.random() < 0.4:
+            wanted = waiting.pop()
+            query = one(wanted.sql.removesuffix(" EMIT EMPTY"))
+            seen = -NEVER if engine.seen is None else engine.seen
+            active.append(Member(query, seen, wanted.close))
+            members.append(active[-1])
+            engine.add(query)
+        leaving = rng.choice(active) if rng.random() < 0.2 and len(active) > 1 else None
+        if leaving is not None and not leaving.query.emit_empty:
+            active.remove(leaving)
+            engine.remove(leaving.query.name)
+            leaving.left = -NEVER if engine.watermark is None else engine.watermark
+        if rng.random() < 0.2:
+            engine = LocalEngine.restore(engine.plan, engine.snapshot())
+        late = -NEVER if engine.watermark is None else engine.watermark
+        kept.append(pa.Table.from_batches([batch]).filter(pc.greater_equal(batch["t"], late)))
+        collect(active, engine.feed(batch))
+    collect(active, engine.close())
+    for member in members:
+        member.check(pa.concat_tables([table.slice(0, 0), *kept]), "t")
+
+
+def test_a_row_that_is_not_late_is_not_put_into_a_sealed_slice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    #  0    5   W=6  7        10             20    slice [0, 5) is sealed when 5/5 leaves;
+    #  |----|---|----|---------|-------------|     cuts are coarser then, and 7 is cut to 0
+    monkeypatch.setattr(store, "pays_to_move", always)
+    engine = engine_of(
+        "CREATE QUERY long AS SELECT count(*) AS n, max(v) AS m FROM s [RANGE 20 SLIDE 10];"
+        "CREATE QUERY short AS SELECT count(*) AS n FROM s [RANGE 5 SLIDE 5]"
+    )
+    engine.feed(rows([1, 4, 6], ["a"] * 3, [1.0, 2.0, 3.0]))
+    engine.remove("short")
+    engine.feed(rows([7, 8], ["a"] * 2, [9.0, 4.0]))
+    found = [engine.feed(rows([tick], ["a"], [0.5])) for tick in (11, 21)]
+    assert [each["long"].to_pydict()["n"] for each in found] == [[5], [6]]
+    assert [each["long"].to_pydict()["m"] for each in found] == [[9.0], [9.0]]
+    slices = engine._state.stores[0].moving
+    assert slices is not None
+    assert slices.log.starts().tolist() == sorted(slices.log.starts().tolist())
+
+
+@pytest.mark.parametrize(
+    ("aggregates", "most"),
+    [("sum(v)", 3), ("max(v)", 3), ("avg(v), stddev_pop(v), min(v)", 3), ("gcd_of(v)", 4)],
+)
+@pytest.mark.parametrize("ranges", [[100], [2, 7, 30, 100], list(range(1, 40, 3))])
+def test_aggregations_along_time_are_bounded_by_the_news(
+    aggregates: str, most: int, ranges: list[int]
+) -> None:
+    register(Gcd())
+    sql = ";".join(
+        f"CREATE QUERY q{r} AS SELECT g, {aggregates} FROM s [RANGE {r} SLIDE 1] GROUP BY g"
+        for r in ranges
+    )
+    engine = engine_of(sql)
+    rng = random.Random(7)
+    groups = [f"g{i}" for i in range(5)]
+    accumulators = max(len(node.accumulators) for node in engine.plan.partials)
+    before = entries = answers = 0
+    for tick in range(220):
+        values = [float(rng.randrange(1, 1000)) for _ in groups]
+        due = engine.feed(rows([tick] * 5, list(groups), list(values)))
+        if tick == 119:
+            before = engine.statistics.final_aggregations
+        elif tick > 119:
+            entries += 5
+            answers += sum(table.num_rows for table in due.values())
+    done = engine.statistics.final_aggregations - before
+    assert 0 < done <= most * accumulators * (entries + answers)
+
+
+class Gcd(Aggregate):
+    """The greatest common divisor: neither invertible nor selective."""
+
+    name = "gcd_of"
+    identity = 0
+
+    def lift(self, value: Any) -> Any:
+        return int(value)
+
+    def combine(self, a: Any, b: Any) -> Any:
+        return math.gcd(a, b)
+
+    def lower(self, partial: Any) -> Any:
+        return partial
+
+    def result_type(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
+        return pa.int64()
+
+
+def test_groups_that_come_and_go_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "pays_to_move", always)
+    monkeypatch.setattr(moving_slices, "_FEW_PLACES", 64)
+    engine = engine_of("SELECT g, count(*) AS n, min(g) AS m FROM s [RANGE 3 SLIDE 1] GROUP BY g")
+    sizes = []
+    for tick in range(12_000):
+        due = engine.feed(rows([tick, tick], [f"only {tick}", "always"], [1.0, 2.0]))
+        if due and tick > 3:
+            assert due["q1"]["g"].to_pylist() == [
+                "always", *sorted(f"only {at}" for at in range(tick - 3, tick))
+            ]  # fmt: skip
+            assert due["q1"]["n"].to_pylist() == [3, 1, 1, 1]
+        if tick % 100 == 99:
+            sizes.append(engine.progress().state_bytes)
+    assert max(sizes[3:]) <= 1.1 * max(sizes[:3])
