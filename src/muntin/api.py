@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
+from muntin.expressions.zone_names import zone as zone_named
+from muntin.expressions.zones import Zone
 from muntin.frames import Input, is_frame, is_on_spark, read_frame, read_tables
 from muntin.optimizer.sharing import Optimizer, OptimizerName
 from muntin.plan import SharedPlan, Strategy, build_plan
@@ -38,6 +40,7 @@ def aggregate(
     strategy: Strategy = "cells",
     slicing: Slicing = "pairs",
     optimizer: OptimizerName = "auto",
+    timezone: str | None = None,
 ) -> Results:
     """Answer many sliding-window queries over bounded data in one shared pass.
 
@@ -65,6 +68,10 @@ def aggregate(
         slicing: How windows are cut into slices: ``pairs``, ``panes`` or ``cutty``.
         optimizer: Who decides which queries share slices: ``auto`` and ``weave_share`` weigh
             the costs, ``all_share`` and ``no_share`` do not. It changes no answer.
+        timezone: Where the local times are that expressions ask for, as in ``hour(ts)`` or
+            ``ts >= '2013-10-07 10:00:00'``: a region such as ``America/New_York``, or an offset
+            such as ``+01:00``. The Spark session's for data on Spark, UTC for all other data,
+            unless said otherwise. Windows are aligned in UTC.
 
     Returns:
         Results by query name, in the kind of frame the data came in.
@@ -74,13 +81,20 @@ def aggregate(
     ...     trades, "SELECT sum(price) AS total FROM trades [RANGE 5 SLIDE 5]", time="ts")
     >>> results["q1"].to_pydict()
     {'window_start': [0, 5], 'window_end': [5, 10], 'total': [30.0, 70.0]}
+
+    >>> opening = pa.table({"ts": pa.array([1_381_152_600], pa.timestamp("s", "UTC"))})
+    >>> results = aggregate(
+    ...     opening, "SELECT max(hour(ts)) AS hour FROM t [RANGE '1 h' SLIDE '1 h']", "ts",
+    ...     timezone="America/New_York")
+    >>> results["q1"]["hour"].to_pylist()
+    [9]
     """
     _check_choice("on_error", on_error, ("null", "fail"))
     _check_choice("on_bad_row", on_bad_row, ("skip", "fail"))
     asked = read_queries(queries)
     if emit_empty:
         asked = tuple(q if q.group_by else replace(q, emit_empty=True) for q in asked)
-    inputs = _route(data, asked, name)
+    inputs = _route(data, asked, name, timezone)
     joined = read_tables(tables)
     plans: dict[str, SharedPlan] = {}
     answers: dict[str, Answer] = {}
@@ -95,6 +109,7 @@ def aggregate(
             tables={each: table.schema for each, table in joined.items()},
             sample=_sampler(frame, joined),
             sharer=Optimizer(optimizer, partial(_rate, frame, time)),
+            zone=frame.zone,
         )
         outcome = frame.run(plan, joined)
         if on_bad_row == "fail" and outcome.bad_rows:
@@ -111,10 +126,13 @@ def aggregate(
 
 
 class _Source(Protocol):
-    """Bounded input of any kind: what its columns are, some rows of it, and a run over all."""
+    """Bounded input of any kind: its columns, its zone, some rows of it, and a run over all."""
 
     @property
     def schema(self) -> pa.Schema: ...
+
+    @property
+    def zone(self) -> Zone: ...
 
     def sample(self) -> pa.Table | None: ...
 
@@ -124,8 +142,9 @@ class _Source(Protocol):
 class _LocalSource:
     """Frames in this process, for the local engine."""
 
-    def __init__(self, frame: Input) -> None:
+    def __init__(self, frame: Input, zone: Zone) -> None:
         self.schema = frame.schema
+        self.zone = zone
         self._restore = frame.restore
         self._batches = iter(frame.batches)
         self._first = next(self._batches, frame.schema.empty_table())
@@ -153,12 +172,13 @@ class _LocalSource:
         return Outcome(answers, found.rows, found.bad_rows, found.errors)
 
 
-def _read(data: Any) -> _Source:
+def _read(data: Any, timezone: str | None) -> _Source:
     if is_on_spark(data):
         from muntin.spark.bounded.source import read_source  # noqa: PLC0415 - only for users of Spark
 
-        return read_source(data)
-    return _LocalSource(read_frame(data))
+        return read_source(data, timezone)
+    zone = zone_named("UTC" if timezone is None else timezone)
+    return _LocalSource(read_frame(data), zone)
 
 
 def _sampler(source: _Source, tables: Mapping[str, pa.Table]) -> Sampler:
@@ -186,20 +206,20 @@ def _rate(source: _Source, time: str) -> float | None:
 
 
 def _route(
-    data: Any, queries: Sequence[Query], name: str | None
+    data: Any, queries: Sequence[Query], name: str | None, timezone: str | None
 ) -> dict[str, tuple[_Source, list[Query]]]:
     """Which queries run over which input."""
     if not queries:
         raise QueryError([Problem("there are no queries", "give at least one SELECT")])
     if isinstance(data, Mapping) and not is_frame(data):
         known = [str(key) for key in data]
-        frames = {str(key).lower(): _read(frame) for key, frame in data.items()}
+        frames = {str(key).lower(): _read(frame, timezone) for key, frame in data.items()}
         if len(frames) < len(known):
             raise DataError(
                 f"inputs {', '.join(known)} differ in letter case only", hint="rename one of them"
             )
     else:
-        frames = {str(name or "").lower(): _read(data)}
+        frames = {str(name or "").lower(): _read(data, timezone)}
         known = [str(name)] if name else []
     routed: dict[str, tuple[_Source, list[Query]]] = {}
     problems = []

@@ -31,13 +31,13 @@ def answers(spark: Any, expressions: list[str]) -> dict[str, conformance.Answer]
 
 def evaluated(spark: Any, table: pa.Table, texts: list[str]) -> dict[str, conformance.Answer]:
     """Spark's answers on the rows of one table, from one job."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     for key, value in GUARDED.items():
         spark.conf.set(key, value)
-    frame = spark.createDataFrame(table).coalesce(1)
-    for field in table.schema:
-        if field.type == pa.timestamp("us"):
-            # Spark reads it as one with a zone.
-            frame = frame.withColumn(field.name, frame[field.name].cast("timestamp_ntz"))
+    # Without being told, Spark reads times without a zone as those of the session's.
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    frame = spark.createDataFrame(table, schema).coalesce(1)
     columns = [_guarded(spark, text).alias(f"c{i}") for i, text in enumerate(texts)]
     result = frame.select(*columns).toArrow()
     return {text: _answer(result.column(f"c{i}")) for i, text in enumerate(texts)}

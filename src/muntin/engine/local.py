@@ -221,6 +221,7 @@ class LocalEngine:
             previous=old,
             sharer=self._optimizer or share_all,
             watermark=self.watermark,
+            zone=old.zone,
         )
         if self.lateness is not None:
             check_streams(plan)

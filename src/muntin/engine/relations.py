@@ -15,10 +15,11 @@ from muntin.engine.relation_kernels import Codes, gather
 from muntin.engine.relation_keys import Numbering
 from muntin.errors import DataError
 from muntin.expressions import Evaluator, subexpression
-from muntin.expressions.coercion import coerce
+from muntin.expressions.coercion import coerce, in_zone
 from muntin.expressions.evaluator import single
 from muntin.expressions.storage import spark_type
 from muntin.expressions.tree import Column
+from muntin.expressions.zones import Zone
 from muntin.plan.relations import Relation, TableJoin
 
 Ints = npt.NDArray[np.int64]
@@ -201,22 +202,24 @@ def _keys(relation: Relation, tables: Mapping[str, pa.Table]) -> list[tuple[_Key
     keys: dict[int, tuple[_Key, Ints]] = {}
     for group in members.values():
         joins = [relation.joins[at] for at in group]
-        key = _key(joins, [tables[join.table] for join in joins])
+        key = _key(joins, [tables[join.table] for join in joins], relation.zone)
         keys.update({at: (key, key.numbering.numbers[i]) for i, at in enumerate(group)})
     return [keys[at] for at in range(len(relation.joins))]
 
 
-def _key(joins: Sequence[TableJoin], tables: Sequence[pa.Table]) -> _Key:
-    values = [_key_values(join, table) for join, table in zip(joins, tables, strict=True)]
+def _key(joins: Sequence[TableJoin], tables: Sequence[pa.Table], zone: Zone) -> _Key:
+    pairs = zip(joins, tables, strict=True)
+    values = [_key_values(join, table, zone) for join, table in pairs]
     evaluator = Evaluator([bound for bound, _ in joins[0].keys])
     return _Key(evaluator, Numbering(list(zip(*values, strict=True))))
 
 
-def _key_values(join: TableJoin, table: pa.Table) -> list[pa.Array]:
+def _key_values(join: TableJoin, table: pa.Table, zone: Zone) -> list[pa.Array]:
     """The table's side of a key, in the types that both sides are compared in."""
+    columns = [Column(name, spark_type(table.schema.field(name).type)) for _, name in join.keys]
     bounds = [
-        subexpression(coerce(Column(name, spark_type(table.schema.field(name).type)), key.type))
-        for key, name in join.keys
+        subexpression(in_zone(coerce(column, key.type), zone))
+        for column, (key, _) in zip(columns, join.keys, strict=True)
     ]
     return [one.values for one in Evaluator(bounds)(table)]
 

@@ -26,6 +26,7 @@ def pack(state: dict[str, Any], plan: SharedPlan, stores: list[SliceStore]) -> b
         "version": VERSION,
         "state": state,
         "partials": _describe(plan),
+        "zone": plan.zone.name,
         "kept": [(each.evicted, each.complete, each.covered, each.told) for each in stores],
     }
     names, blobs = ["head"], [json.dumps(head).encode()]
@@ -58,6 +59,12 @@ def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceSto
     if head["partials"] != _describe(plan):
         raise DataError(
             "the snapshot is of other queries", hint="restore it with the queries it was made with"
+        )
+    made_in = head.get("zone", "UTC")
+    if made_in != plan.zone.name:
+        raise DataError(
+            f"the snapshot was made in the time zone {made_in}, not in {plan.zone.name}",
+            hint="restore it with a plan of that zone",
         )
     stores = [_store(i, node, blobs) for i, node in enumerate(plan.partials)]
     for store, kept in zip(stores, head["kept"], strict=True):

@@ -13,12 +13,14 @@ from sqlglot import exp
 from muntin.errors import did_you_mean
 from muntin.expressions import forms, grammar, literals
 from muntin.expressions import types as t
+from muntin.expressions.coercion import in_zone
 from muntin.expressions.problems import BindingError
 from muntin.expressions.refused import unknown_function
 from muntin.expressions.registry import apply, functions
 from muntin.expressions.storage import spark_type
 from muntin.expressions.structure import structure
 from muntin.expressions.tree import Column, Literal, Node
+from muntin.expressions.zones import UTC, Zone
 
 MAX_DEPTH = 100
 NEAREST = 5
@@ -28,12 +30,13 @@ SPELLED_OUT = frozenset(["isnotnull", "date_part", *CASTS])
 
 
 class Binder:
-    """Types expressions over one schema.
+    """Types expressions over one schema, with local times in one zone.
 
     Nesting is limited to `MAX_DEPTH`; chains of AND, OR and || count as one level, however long.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, zone: Zone = UTC) -> None:
+        self.zone = zone
         self._fields: dict[str, list[pa.Field]] = {}
         for field in schema:
             self._fields.setdefault(field.name.lower(), []).append(field)
@@ -63,7 +66,7 @@ class Binder:
     def call(self, name: str, *nodes: exp.Expr | Node) -> Node:
         """A registered function applied to SQL nodes or to typed ones."""
         args = [self.bind(n) if isinstance(n, exp.Expr) else n for n in nodes]
-        return apply(name, args)
+        return in_zone(apply(name, args), self.zone)
 
     def column(self, node: exp.Column) -> Node:
         """The column of that name, regardless of case."""

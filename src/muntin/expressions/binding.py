@@ -17,6 +17,7 @@ from muntin.expressions.render import render
 from muntin.expressions.storage import column_type
 from muntin.expressions.tree import Call, Column, Node, walk
 from muntin.expressions.types import TIMESTAMP
+from muntin.expressions.zones import UTC, Zone
 
 TOO_DEEP = "the expression is nested too deeply"
 
@@ -26,8 +27,9 @@ class Bound:
     """An expression bound to a schema: typed, comparable, picklable.
 
     `key` is its canonical text: two expressions that differ only in case, quoting, spacing or
-    redundant parentheses have one key, are equal and hash alike. `type` is Spark's result type;
-    a timestamp column selected as it is keeps its zone, everything computed is in UTC.
+    redundant parentheses have one key, are equal and hash alike, as long as they are bound in
+    one zone. `type` is Spark's result type; a timestamp column selected as it is keeps the zone
+    it is shown in, everything computed is shown in UTC.
     `columns` are the input columns it reads.
 
     >>> schema = pa.schema([("price", pa.float64()), ("vol", pa.int64())])
@@ -59,18 +61,20 @@ class Bound:
         return hash(self.key)
 
 
-def bind(node: exp.Expr, schema: pa.Schema, binder: Binder | None = None) -> Bound:
+def bind(
+    node: exp.Expr, schema: pa.Schema, binder: Binder | None = None, zone: Zone = UTC
+) -> Bound:
     """Bind a SQL expression of sqlglot's Spark dialect to the columns of a schema.
 
     Names are looked up regardless of case, table qualifiers are ignored. Many expressions over
-    one schema share a `binder` of it.
+    one schema share a `binder` of it; else local times are those of `zone`.
 
     Raises:
         BindingError: A column or function is unknown, ambiguous or not allowed, or types do not
             fit; its `node` is the node at fault.
     """
     try:
-        root = (binder or Binder(schema)).bind(node)
+        root = (binder or Binder(schema, zone)).bind(node)
     except RecursionError as error:
         raise BindingError(TOO_DEEP, hint="split it up", node=node) from error
     kind = root.type
@@ -79,8 +83,8 @@ def bind(node: exp.Expr, schema: pa.Schema, binder: Binder | None = None) -> Bou
     return Bound(render(root), kind, root)
 
 
-def bind_text(text: str, schema: pa.Schema) -> Bound:
-    """Bind an expression given as text.
+def bind_text(text: str, schema: pa.Schema, zone: Zone = UTC) -> Bound:
+    """Bind an expression given as text, with local times in a zone.
 
     >>> bind_text("vol > 10 and vol<20", pa.schema([("vol", pa.int32())])).key
     'vol > 10 AND vol < 20'
@@ -93,7 +97,7 @@ def bind_text(text: str, schema: pa.Schema) -> Bound:
         ) from error
     except RecursionError as error:
         raise BindingError(TOO_DEEP, hint="split it up") from error
-    return bind(node, schema)
+    return bind(node, schema, zone=zone)
 
 
 def subexpression(node: Node) -> Bound:

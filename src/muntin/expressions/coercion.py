@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from muntin.expressions import types as t
 from muntin.expressions.literals import convert
 from muntin.expressions.problems import BindingError
 from muntin.expressions.tree import Call, Literal, Node
+from muntin.expressions.zones import Zone
+
+# What reads or makes local times: of a TIMESTAMP, and of what it is converted from or to.
+ZONED = frozenset(["hour", "minute", "second", "date_trunc"])
+CASTS = frozenset(["cast", "try_cast"])
+LOCAL = (t.DATE, t.TIMESTAMP_NTZ, t.STRING)
 
 
 def coerce(node: Node, kind: pa.DataType) -> Node:
     """The node as a value of `kind`, a type it safely converts to."""
     if node.type == kind:
         return node
-    if isinstance(node, Literal):
+    if isinstance(node, Literal) and not _reads_clock(node.type, kind):
         literal = convert(node, kind)
         if literal is not None:
             return literal
@@ -39,6 +47,32 @@ def unify(nodes: list[Node]) -> list[Node]:
     read = [coerce(node, reading) if _is_text(node) else node for node in nodes]
     common = t.common_types([node.type for node in read])
     return [coerce(node, common) for node in read]
+
+
+def in_zone(node: Node, zone: Zone) -> Node:
+    """A call with the coercions that it implies, where local times are those of a zone."""
+    if not isinstance(node, Call) or node.zone is not None:
+        return node
+    if any(isinstance(arg, Call) and arg.hidden for arg in node.args):
+        node = replace(node, args=tuple(_implied(arg, zone) for arg in node.args))
+    if node.function not in CASTS:
+        depends = node.function in ZONED and any(arg.type == t.TIMESTAMP for arg in node.args)
+        return replace(node, zone=zone) if depends else node
+    [arg] = node.args
+    if not _reads_clock(arg.type, node.type):
+        return node
+    literal = convert(arg, node.type, zone) if isinstance(arg, Literal) else None
+    return literal or replace(node, zone=zone)
+
+
+def _implied(node: Node, zone: Zone) -> Node:
+    return in_zone(node, zone) if isinstance(node, Call) and node.hidden else node
+
+
+def _reads_clock(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether a conversion depends on the zone."""
+    times = source == t.TIMESTAMP, target == t.TIMESTAMP
+    return (times[0] and target in LOCAL) or (times[1] and source in LOCAL)
 
 
 def require(node: Node, kind: pa.DataType, function: str) -> Node:

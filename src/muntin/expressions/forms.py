@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from muntin.expressions import grammar, literals
 from muntin.expressions import types as t
+from muntin.expressions.coercion import in_zone
 from muntin.expressions.problems import BindingError
 from muntin.expressions.registry import apply
 from muntin.expressions.tree import Call, Literal, Node
@@ -39,17 +40,18 @@ def converted(binder: Binder, node: exp.Expr, kind: pa.DataType) -> Node:
     """CAST(node AS kind); constants convert at once, so that TIMESTAMP '...' is a constant."""
     child = binder.bind(node)
     if not isinstance(child, Literal) or child.value is None or child.type == kind:
-        return apply_cast("cast", child, kind)
-    literal = literals.convert(child, kind) if _folds(child, kind) else None
+        return apply_cast(binder, "cast", child, kind)
+    literal = literals.convert(child, kind, binder.zone) if _folds(child, kind) else None
     if literal is None:
-        return apply_cast("cast", child, kind)
-    return Literal(literal.value, kind, literals.typed_text(literal.value, kind, child.text))
+        return apply_cast(binder, "cast", child, kind)
+    text = literals.typed_text(literal.value, kind, child.text, binder.zone)
+    return Literal(literal.value, kind, text)
 
 
-def apply_cast(name: str, child: Node, kind: pa.DataType) -> Node:
+def apply_cast(binder: Binder, name: str, child: Node, kind: pa.DataType) -> Node:
     """A visible CAST, refused for pairs of types that have none."""
     apply(name, [child, Call("type", (), kind)])
-    return Call(name, (child,), kind)
+    return in_zone(Call(name, (child,), kind), binder.zone)
 
 
 def extracted(binder: Binder, field: str, node: exp.Expr) -> Node:
@@ -76,7 +78,7 @@ def _cast(binder: Binder, node: Any) -> Node:
     if node.args.get("format") or node.args.get("default"):
         raise BindingError("CAST with a format is not supported", hint="write CAST(x AS type)")
     if node.args.get("safe"):
-        return apply_cast("try_cast", binder.bind(node.this), kind)
+        return apply_cast(binder, "try_cast", binder.bind(node.this), kind)
     return converted(binder, node.this, kind)
 
 

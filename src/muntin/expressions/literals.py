@@ -5,15 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-import zoneinfo
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 
+from muntin.errors import DataError
 from muntin.expressions import types as t
 from muntin.expressions.problems import BindingError
 from muntin.expressions.tree import Call, Literal
+from muntin.expressions.zone_names import zone as zone_named
+from muntin.expressions.zones import UTC, Zone
 
 # Python's own context would round constants of more than 28 digits.
 EXACT = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -24,7 +27,6 @@ EPOCH_ORDINAL = dt.date(1970, 1, 1).toordinal()
 
 DATE_TEXT = re.compile(r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.S | re.A)
 TIME_TEXT = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?\s*(.*)")
-OFFSET_TEXT = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 TRUE_TEXTS = frozenset(["t", "true", "y", "yes", "1"])
 FALSE_TEXTS = frozenset(["f", "false", "n", "no", "0"])
 DECIMAL_TEXT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?", re.A)
@@ -100,17 +102,17 @@ def boolean(value: bool) -> Literal:
     return Literal(value, t.BOOLEAN, str(value).upper())
 
 
-def convert(literal: Literal, kind: pa.DataType) -> Literal | None:
+def convert(literal: Literal, kind: pa.DataType, zone: Zone = UTC) -> Literal | None:
     """The constant in another type, as CAST would make it; None where that takes the evaluator.
 
     The text stays what the user wrote. A value that does not fit is left to the evaluator, where
-    it fails as a column's value would.
+    it fails as a column's value would. A TIMESTAMP that names no zone is in `zone`.
     """
     value, source = literal.value, literal.type
     if value is None:
         return Literal(None, kind, literal.text)
     if isinstance(value, str):
-        return Literal(read(value, kind), kind, literal.text)
+        return Literal(read(value, kind, zone), kind, literal.text)
     if t.is_integer(source) and t.is_integer(kind):
         return Literal(value, kind, literal.text) if _fits(int(value), kind) else None
     if not (t.is_integer(source) or t.is_decimal(source)):
@@ -133,9 +135,9 @@ def _fits(value: int, kind: pa.DataType) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
-def read(text: str, kind: pa.DataType) -> Value:
+def read(text: str, kind: pa.DataType, zone: Zone = UTC) -> Value:
     """A string constant read as another type, or an error at bind time."""
-    value = _parse(text, kind)
+    value = _parse(text, kind, zone)
     if value is None:
         raise BindingError(
             f"{quoted(text)} is not a valid {t.name_of(kind)}",
@@ -144,10 +146,10 @@ def read(text: str, kind: pa.DataType) -> Value:
     return value
 
 
-def _parse(text: str, kind: pa.DataType) -> Value:
+def _parse(text: str, kind: pa.DataType, zone: Zone) -> Value:
     """The value of a string; None if it has none."""
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return parse_timestamp(text.strip(BLANK), zoned=kind == t.TIMESTAMP)
+        return parse_timestamp(text.strip(BLANK), zone if kind == t.TIMESTAMP else None)
     if t.is_decimal(kind):
         return _parse_decimal(text.strip(BLANK), kind)
     # What columns convert to, constants do in the same way.
@@ -193,65 +195,65 @@ def days_of(year: int, month: int, day: int) -> int | None:
     return inside.toordinal() - EPOCH_ORDINAL + eras * DAYS_PER_ERA
 
 
-def parse_timestamp(text: str, *, zoned: bool) -> int | None:
-    """Microseconds since 1970 of a date with an optional time and zone; without one, UTC.
+def parse_timestamp(text: str, zone: Zone | None = UTC) -> int | None:
+    """Microseconds since 1970 of a date with an optional time and zone; `zone` if it has none.
 
-    >>> parse_timestamp("1970-01-01 00:00:01.5", zoned=True)
+    With None, it is a local time anywhere, and may name no zone.
+
+    >>> parse_timestamp("1970-01-01 00:00:01.5")
     1500000
-    >>> parse_timestamp("1970-01-01T01:00:00+01:00", zoned=True)
-    0
+    >>> parse_timestamp("1970-01-01T01:00:00+01:00"), parse_timestamp("1970-01-01", Zone("", 3600))
+    (0, -3600000000)
     """
-    head, _, tail = text.replace("T", " ", 1).partition(" ")
+    head, *rest = re.split("[ T]", text, maxsplit=1)
+    tail = "".join(rest)
     days = parse_date(head)
     if days is None:
         return None
-    if not tail:
-        return days * MICROS_PER_DAY
-    found = TIME_TEXT.fullmatch(tail)
-    if found is None:
-        return None
-    hour, minute, second = (int(group or 0) for group in found.groups()[:3])
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    fraction = int((found.group(4) or "").ljust(6, "0")[:6])
-    local = ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + fraction
-    moment = days * MICROS_PER_DAY + local
-    zone = found.group(5).strip()
-    if not zone:
-        return moment
-    return _in_utc(moment, zone) if zoned else None
-
-
-def _in_utc(moment: int, zone: str) -> int | None:
-    if zone in ("Z", "UTC", "GMT", "UT"):
-        return moment
-    found = OFFSET_TEXT.fullmatch(zone)
-    if found is not None:
-        sign, hours, minutes = found.groups()
-        seconds = int(hours) * 3600 + int(minutes or 0) * 60
-        if seconds > 18 * 3600:
+    local, fraction, named = days * 86_400, 0, ""
+    if tail:
+        found = TIME_TEXT.fullmatch(tail)
+        if found is None:
             return None
-        return moment - seconds * MICROS_PER_SECOND * (-1 if sign == "-" else 1)
-    try:
-        region = zoneinfo.ZoneInfo(zone)
-        wall = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=moment)
-    except (KeyError, ValueError, OverflowError, OSError):
-        return None
-    offset = wall.replace(tzinfo=region).utcoffset() or dt.timedelta()
-    return moment - offset // dt.timedelta(microseconds=1)
+        hour, minute, second = (int(group or 0) for group in found.groups()[:3])
+        if hour > 23 or minute > 59 or second > 59:
+            return None
+        local += (hour * 60 + minute) * 60 + second
+        fraction = int((found.group(4) or "").ljust(6, "0")[:6])
+        named = found.group(5).strip()
+    if named:
+        if zone is None:
+            return None
+        try:
+            zone = zone_named(named)
+        except DataError:
+            return None
+    if zone is not None:
+        local = int(zone.instants_of(np.array([local]))[0])
+    moment = local * MICROS_PER_SECOND + fraction
+    return moment if _fits(moment, t.BIGINT) else None
 
 
-def typed_text(value: object, kind: pa.DataType, written: str) -> str:
+def typed_text(value: object, kind: pa.DataType, written: str, zone: Zone = UTC) -> str:
     """Canonical text of a constant with an explicit type.
+
+    A TIMESTAMP is shown on the clock of `zone`, with its offset: of an hour that comes twice,
+    the text says which one is meant.
 
     >>> typed_text(0, t.TIMESTAMP, "'1970-1-1'")
     "TIMESTAMP '1970-01-01 00:00:00'"
+    >>> typed_text(0, t.TIMESTAMP, "'1970-1-1'", Zone("+01:00", 3600))
+    "TIMESTAMP '1970-01-01 01:00:00+01:00'"
     """
     name = t.name_of(kind)
     if isinstance(value, int) and t.is_time(kind):
         micros = value * MICROS_PER_DAY if kind == t.DATE else value
         try:
             moment = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=micros)
+            if kind == t.TIMESTAMP and not zone.is_utc:
+                offset = zone.offsets_at(np.array([value // MICROS_PER_SECOND]))[0]
+                there = dt.timezone(dt.timedelta(seconds=int(offset)))
+                moment = moment.replace(tzinfo=dt.UTC).astimezone(there)
         except OverflowError:
             return f"{name} {written}"
         return f"{name} '{moment.date() if kind == t.DATE else moment}'"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from muntin.expressions.zones import Zone
+
 
 @dataclass(frozen=True)
 class Column:
@@ -35,13 +37,15 @@ class Call:
     """A function or operator of the registry, applied to arguments of the types it wants.
 
     A `hidden` call is a coercion that SQL implies, or groups arguments of the call above it: it
-    is evaluated, but not written out.
+    is evaluated, but not written out. `zone` is where local time is asked for; None where it
+    makes no difference.
     """
 
     function: str
     args: tuple[Node, ...]
     type: pa.DataType
     hidden: bool = False
+    zone: Zone | None = None
 
 
 Node = Column | Literal | Call

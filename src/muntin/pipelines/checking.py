@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
+from muntin.expressions.zone_names import zone
 from muntin.pipelines.model import StreamSpec
 from muntin.plan.bind import Binding, BoundQuery
 from muntin.plan.timeline import Timeline
@@ -33,7 +34,8 @@ class QueryChecker:
         self._tables = tables
         self._declared = declared
         self._timeline = Timeline.of(stream.schema, stream.time)
-        self._binding = Binding(stream.schema, self._timeline, tables)
+        local = zone(stream.timezone or "UTC")
+        self._binding = Binding(stream.schema, self._timeline, tables, local)
 
     def problems(self, statement: CreateQuery) -> list[Problem]:
         """All that is wrong with a query; nothing if it can run on the stream."""

@@ -63,6 +63,7 @@ _STREAM = {
     "on_error": Rule(v.choice("null", "fail"), default="null"),
     "max_ahead": Rule(v.length_or_none, default="1 day"),
     "side_output": Rule(v.text),
+    "timezone": Rule(v.timezone),
 }
 _RATE = {
     "rows_per_second": Rule(v.number(1, 100_000_000), default=1000),

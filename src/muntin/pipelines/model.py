@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from muntin.errors import MuntinError, did_you_mean
+from muntin.expressions.zone_names import zone
 from muntin.plan import SharedPlan, Strategy, build_plan
 from muntin.queries import Query
 from muntin.windows import DurationLike
@@ -50,6 +51,7 @@ class StreamSpec:
         on_error: What a value that fails does: ``null`` or ``fail``.
         max_ahead: How far ahead of the clock a time may be; None for any.
         side_output: The folder that rows go to which are late or bad; None for nowhere.
+        timezone: Where local times are; None for that of the Spark session.
         path: Files, a folder or a pattern; absolute unless it has a scheme. None for other
             formats.
         options: The format's own options, under the names that files give them.
@@ -67,6 +69,7 @@ class StreamSpec:
     on_error: Literal["null", "fail"]
     max_ahead: DurationLike | None
     side_output: str | None
+    timezone: str | None
     path: str | None
     # Options of Kafka may hold credentials.
     options: Mapping[str, Any] = field(repr=False)
@@ -74,7 +77,10 @@ class StreamSpec:
 
     def spark_options(self) -> dict[str, str]:
         """The options under the names that Spark's sources give them."""
-        return _spark_options(self.format, self.options)
+        options = _spark_options(self.format, self.options)
+        if self.timezone is not None and self.format in ("csv", "json"):
+            options["timeZone"] = self.timezone
+        return options
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,7 @@ class Pipeline:
             source.time,
             strategy=strategy,
             tables=self.schemas(),
+            zone=zone(source.timezone or "UTC"),
         )
 
 

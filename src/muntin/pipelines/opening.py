@@ -79,5 +79,6 @@ def decoded(frame: Any, spec: StreamSpec) -> Any:
     fields = spark_schema(spec.schema).fields
     columns = ", ".join(f"{quoted(each.name)} {each.dataType.simpleString()}" for each in fields)
     text = columns.replace("\\", "\\\\").replace("'", "\\'")
-    reader = f"from_{spec.options['value_format']}(CAST(value AS STRING), '{text}')"
+    there = f", map('timeZone', '{spec.timezone}')" if spec.timezone is not None else ""
+    reader = f"from_{spec.options['value_format']}(CAST(value AS STRING), '{text}'{there})"
     return frame.selectExpr(f"{reader} AS message").select("message.*")

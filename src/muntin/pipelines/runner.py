@@ -121,6 +121,7 @@ def _start(
         on_gap=on_gap,
         side_output=stream.side_output,
         max_ahead=stream.max_ahead,
+        timezone=stream.timezone,
     )
 
 

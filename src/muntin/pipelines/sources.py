@@ -26,6 +26,7 @@ _COMMON = (
     "on_error",
     "max_ahead",
     "side_output",
+    "timezone",
     "path",
     "refresh",
 )
@@ -67,6 +68,7 @@ class Declarations:
                 on_error=options["on_error"],
                 max_ahead=options["max_ahead"],
                 side_output=options["side_output"],
+                timezone=options["timezone"],
                 path=options.get("path"),
                 options=_own(options),
                 place=self._place(statement),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from muntin.errors import MuntinError, did_you_mean
+from muntin.expressions.zone_names import zone
 from muntin.queries.source import shown
 from muntin.windows import DurationLike, duration
 
@@ -84,6 +85,16 @@ def letter(value: str) -> str:
     if len(value) != 1 or value in "\r\n\"'":
         hint = "write one character such as ',' or ';' or '\\t'"
         raise MuntinError(f"{shown(value)!r} cannot separate columns", hint=hint)
+    return value
+
+
+def timezone(value: str) -> str:
+    """The name of a time zone, or an offset from UTC.
+
+    >>> timezone("Europe/Paris")
+    'Europe/Paris'
+    """
+    zone(value)
     return value
 
 

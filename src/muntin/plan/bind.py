@@ -16,6 +16,7 @@ from muntin.expressions import Bound, bind
 from muntin.expressions.binder import Binder
 from muntin.expressions.structure import structure
 from muntin.expressions.types import name_of
+from muntin.expressions.zones import UTC, Zone
 from muntin.plan.nodes import Accumulator, Axis, OutputColumn
 from muntin.plan.related import Related, Relations
 from muntin.plan.relations import Relation, relate
@@ -73,9 +74,10 @@ def bind_query(
     schema: pa.Schema,
     timeline: Timeline,
     tables: Mapping[str, pa.Schema] | None = None,
+    zone: Zone = UTC,
 ) -> BoundQuery:
     """Bind a query, or raise a :class:`QueryError` that points into its text."""
-    relation, related = relate(query, schema, tables or {})
+    relation, related = relate(query, schema, tables or {}, zone)
     bound = _Binder(related, relation, timeline).bind()
     return replace(bound, query=query)
 
@@ -93,10 +95,11 @@ class Binding:
         schema: pa.Schema,
         timeline: Timeline,
         tables: Mapping[str, pa.Schema] | None = None,
+        zone: Zone = UTC,
     ) -> None:
-        self._given = schema, timeline, tables
+        self._given = schema, timeline, tables, zone
         self._timeline = timeline
-        self._relations = Relations(schema, tables or {})
+        self._relations = Relations(schema, tables or {}, zone)
         self._shown: dict[Hashable, BoundQuery] = {}
         self._predicates: dict[Hashable, Bound | None] = {}
         self._binders: dict[int, Binder] = {}
@@ -132,7 +135,7 @@ class Binding:
     def _where(self, query: Query, related: Related) -> Bound | None:
         relation = related.relation
         if id(related) not in self._binders:
-            self._binders[id(related)] = Binder(relation.schema)
+            self._binders[id(related)] = Binder(relation.schema, relation.zone)
         if query.joins:
             query = related.named(replace(query, select=(), group_by=(), having=None))
         binder = self._binders[id(related)]
@@ -212,7 +215,7 @@ class _Binder:
 
     def _bind(self, node: exp.Expr, schema: pa.Schema) -> Bound:
         binder = self.binder if schema is self.schema else None
-        return self._located(node, lambda: bind(node, schema, binder))
+        return self._located(node, lambda: bind(node, schema, binder, self.relation.zone))
 
     def _predicate(self, node: exp.Expr | None, schema: pa.Schema) -> Bound | None:
         if node is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
+from muntin.expressions.zones import UTC, Zone
 from muntin.plan.bind import Binding, BoundQuery
 from muntin.plan.cells import Counter, cells
 from muntin.plan.continuity import continues, kept_trees, number_trees, since_when
@@ -45,6 +46,7 @@ class _Options:
     previous: SharedPlan | None
     sharer: Sharer
     watermark: int | None
+    zone: Zone
 
 
 def build_plan(
@@ -59,6 +61,7 @@ def build_plan(
     previous: SharedPlan | None = None,
     sharer: Sharer = share_all,
     watermark: int | None = None,
+    zone: Zone = UTC,
 ) -> SharedPlan:
     """Bind queries to a schema and share what they have in common.
 
@@ -77,6 +80,7 @@ def build_plan(
         sharer: Decides which queries are cut together, where the strategy leaves it open
             (``slices``, ``shards`` and ``cells``); all are if not given.
         watermark: The time up to which the windows of queries that run already are answered.
+        zone: Where the local times are that expressions ask for; that of the previous plan.
 
     >>> from muntin.queries import queries
     >>> schema = pa.schema({"ts": pa.timestamp("us"), "v": pa.float64()})
@@ -89,8 +93,13 @@ def build_plan(
        └─ final q1  range 1 minute slide 1 minute  gives avg(v), sum(v)
     """
     _check(strategy, slicing)
+    if previous is not None and previous.zone != zone:
+        raise MuntinError(
+            f"the queries run in the time zone {previous.zone.name}, not in {zone.name}",
+            hint="plan them from the beginning in another one",
+        )
     timeline = Timeline.of(schema, time)
-    binding = Binding(schema, timeline, tables)
+    binding = Binding(schema, timeline, tables, zone)
     bound: list[BoundQuery] = []
     problems: list[Problem] = []
     for query in queries:
@@ -102,7 +111,7 @@ def build_plan(
             problems.append(Problem(error.message, error.hint, query.name))
     if problems:
         raise QueryError(problems)
-    options = _Options(strategy, slicing, sample, previous, sharer, watermark)
+    options = _Options(strategy, slicing, sample, previous, sharer, watermark, zone)
     sharing = shared(bound, strategy, sharer, previous)
     plan = _share(bound, sharing, schema, timeline, options)
     if sharing.stay is None or previous is None or continues(plan, previous, watermark):
@@ -156,6 +165,7 @@ def _share(
         sharing.why,
         sharing.weighed,
         _moves(queries, sharing, options.previous),
+        options.zone,
     )
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from muntin.aggregates import Part, ResolvedAggregate
 from muntin.expressions import Bound
+from muntin.expressions.zones import UTC, Zone
 from muntin.plan.moves import Move, Weighed
 from muntin.plan.relations import Relation
 from muntin.plan.selection import Selection
@@ -173,6 +174,7 @@ class SharedPlan:
     why: str = ""  # what was weighed when it was decided who shares slices
     weighed: Weighed | None = None
     moves: tuple[Move, ...] = ()  # the last ones, in order
+    zone: Zone = UTC  # of local times in expressions; windows are aligned in UTC
 
     def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
         """Every distinct expression that rows of a relation are evaluated for, in order."""

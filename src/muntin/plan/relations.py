@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from muntin.errors import ExpressionError, Problem, QueryError, did_you_mean
 from muntin.expressions import BindingError, Bound, bind, subexpression
-from muntin.expressions.coercion import unify
+from muntin.expressions.coercion import in_zone, unify
 from muntin.expressions.types import name_of
+from muntin.expressions.zones import UTC, Zone
 from muntin.queries import Join, JoinKind, Output, Query, aggregate_calls
 from muntin.queries.names import Names, Origin
 from muntin.queries.query import column
@@ -47,14 +48,16 @@ class Relation:
         joins: The tables.
         schema: The joined rows: the stream's columns under their own names, then each table's as
             ``table.column``, or ``table#2.column`` where a table is joined a second time.
+        zone: Where local times are asked for, in keys and by queries.
     """
 
     joins: tuple[TableJoin, ...]
     schema: pa.Schema
+    zone: Zone = UTC
 
 
 def relate(
-    query: Query, stream: pa.Schema, tables: Mapping[str, pa.Schema]
+    query: Query, stream: pa.Schema, tables: Mapping[str, pa.Schema], zone: Zone = UTC
 ) -> tuple[Relation, Query]:
     """What a query reads, and the query with its columns named as the joined rows name them.
 
@@ -78,8 +81,8 @@ def relate(
     (Output('max(price - cp)', 'max(price - `close.cp`)'),)
     """
     if not query.joins:
-        return Relation((), stream), query
-    return Relating(query, stream, tables).relate()
+        return Relation((), stream, zone), query
+    return Relating(query, stream, tables, zone).relate()
 
 
 class _Unresolved(exp.Expression):
@@ -89,8 +92,15 @@ class _Unresolved(exp.Expression):
 class Relating:
     """One query on its way to what it reads: its tables joined so far, and its problems."""
 
-    def __init__(self, query: Query, stream: pa.Schema, tables: Mapping[str, pa.Schema]) -> None:
+    def __init__(
+        self,
+        query: Query,
+        stream: pa.Schema,
+        tables: Mapping[str, pa.Schema],
+        zone: Zone = UTC,
+    ) -> None:
         self.query = query
+        self.zone = zone
         self.tables = tables
         self.fields = [pa.field(field.name, field.type, field.nullable) for field in stream]
         label = query.alias or query.source.rpartition(".")[2]
@@ -103,7 +113,7 @@ class Relating:
         for join in self.query.joins:
             self._join(join)
         related = self.named()
-        return Relation(tuple(self.joins), pa.schema(self.fields)), related
+        return Relation(tuple(self.joins), pa.schema(self.fields), self.zone), related
 
     def relation(self) -> Relation:
         """The relation alone, or its problems."""
@@ -111,7 +121,7 @@ class Relating:
             self._join(join)
         if self.problems:
             raise QueryError(self.problems)
-        return Relation(tuple(self.joins), pa.schema(self.fields))
+        return Relation(tuple(self.joins), pa.schema(self.fields), self.zone)
 
     def named(self) -> Query:
         """The query over joined columns, or all problems found so far."""
@@ -185,13 +195,13 @@ class Relating:
         if name is None or over.find(_Unresolved) is not None:
             return None
         try:
-            value = bind(over, pa.schema(self.fields)).root
+            value = bind(over, pa.schema(self.fields), zone=self.zone).root
             other = bind(column(name), self.tables[table]).root
         except BindingError as error:
             self._problem(error.node or left, error.message, error.hint)
             return None
         try:
-            return subexpression(unify([value, other])[0]), name
+            return subexpression(in_zone(unify([value, other])[0], self.zone)), name
         except BindingError as error:
             hint = f"CAST this side: CAST(... AS {name_of(other.type)})"
             self._problem(left, f"{table}.{name} cannot be compared: {error.message}", hint)

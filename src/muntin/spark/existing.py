@@ -97,10 +97,7 @@ def _check_state_store(session: SparkSession) -> Finding:
 
 def _check_time_zone(session: SparkSession) -> Finding:
     zone = str(session.conf.get(TIME_ZONE))
-    if zone in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00"):
-        return Finding("time zone", "ok", zone)
-    found = f"Spark shows and reads times in {zone}, Muntin aligns windows in UTC"
-    return Finding("time zone", "warning", found, f"set {TIME_ZONE} to UTC")
+    return Finding("time zone", "ok", f"{zone} for local times, windows are aligned in UTC")
 
 
 def _check_arrow(session: SparkSession) -> Finding:

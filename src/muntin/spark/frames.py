@@ -9,19 +9,13 @@ import pyarrow as pa
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, SharedPlan
 from muntin.spark.existing import is_connect, refuse_connect
-from muntin.spark.settings import TIME_ZONE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 # What stands for types that Arrow or Muntin has no columns of: no expression accepts it.
 _OPAQUE = pa.struct([])
-
-
-def zone_of(session: SparkSession) -> str:
-    """The zone in which a session shows and reads timestamps."""
-    return str(session.conf.get(TIME_ZONE))
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -1,4 +1,4 @@
-"""The calendar on integers: days and microseconds since 1970, in UTC.
+"""The calendar on integers: days since 1970, and local times in any unit.
 
 The Gregorian calendar repeats every 400 years, which are whole weeks. So a day is first moved
 into the cycle from 1970 on, where polars' own calendar is in its range.
@@ -13,6 +13,7 @@ import polars as pl
 from muntin.expressions.literals import DAYS_PER_ERA, MICROS_PER_DAY, MICROS_PER_SECOND
 
 MONDAY = 3  # 1970-01-01 was a Thursday
+SECONDS_PER_DAY = 86_400
 
 UNITS = {
     "microsecond": 1,
@@ -55,7 +56,8 @@ DAY_PARTS: dict[str, Callable[[pl.Expr], pl.Expr]] = {
     "dayofweek": lambda days: _date(days).dt.weekday().cast(pl.Int32) % 7 + 1,
     "weekday": lambda days: _date(days).dt.weekday().cast(pl.Int32) - 1,
 }
-CLOCK_PARTS = {"hour": 24, "minute": 60, "second": 60}
+# How many seconds each takes, and how many there are.
+CLOCK_PARTS = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}
 
 
 def floored(value: pl.Expr, unit: int) -> pl.Expr:
@@ -63,10 +65,16 @@ def floored(value: pl.Expr, unit: int) -> pl.Expr:
     return value.floordiv(pl.lit(unit, dtype=pl.Int64)) if unit != 1 else value
 
 
-def clock_part(micros: pl.Expr, name: str) -> pl.Expr:
-    """Hour, minute or second."""
-    units = floored(micros, UNITS[name])
-    return units.mod(pl.lit(CLOCK_PARTS[name], dtype=pl.Int64)).cast(pl.Int32)
+def clock_part(local: pl.Expr, second: int, name: str) -> pl.Expr:
+    """Hour, minute or second of a local time, of which so many units make a second."""
+    seconds, count = CLOCK_PARTS[name]
+    units = floored(local, seconds * second)
+    return units.mod(pl.lit(count, dtype=pl.Int64)).cast(pl.Int32)
+
+
+def day_of(local: pl.Expr, second: int) -> pl.Expr:
+    """The day that a local time is on, of which so many units make a second."""
+    return floored(local, SECONDS_PER_DAY * second).cast(pl.Int32)
 
 
 def first_day(days: pl.Expr, unit: str) -> pl.Expr:

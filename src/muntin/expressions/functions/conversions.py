@@ -9,12 +9,16 @@ import pyarrow as pa
 
 from muntin.expressions import types as t
 from muntin.expressions.functions import formatting, parsing
+from muntin.expressions.functions.calendar import SECONDS_PER_DAY, day_of
 from muntin.expressions.functions.decimals import rounded, scaled_up, truncated
+from muntin.expressions.functions.local_time import computed, from_local, to_local, wall
 from muntin.expressions.literals import MICROS_PER_DAY, MICROS_PER_SECOND
 from muntin.expressions.parts import constant, physical, quotient, wide
+from muntin.expressions.zones import Zone
 
 Convert = Callable[[pl.Expr, pa.DataType, pa.DataType], pl.Expr]
 CanFail = Callable[[pa.DataType, pa.DataType], bool]
+ConvertInZone = Callable[[pl.Expr, Zone], pl.Expr]
 
 EXACT_DIGITS = 15  # decimals of so many digits, and their powers of ten, are exact in a DOUBLE
 LONG_DIGITS = 18  # decimals of more digits are no 64-bit integers in Spark
@@ -33,10 +37,6 @@ def family(kind: pa.DataType) -> str:
 
 def _plain(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
     return value.cast(physical(target), strict=False)
-
-
-def _same(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
-    return value
 
 
 def _integer_to_decimal(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
@@ -88,13 +88,32 @@ def _to_boolean(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.
     return value.ne(constant(0, source))
 
 
-def _date_to_timestamp(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
-    days = value.cast(pl.Int128) * wide(MICROS_PER_DAY)
-    return days.cast(pl.Int64, strict=False)
+def _date_to_local(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return scaled(value, MICROS_PER_DAY)
 
 
-def _timestamp_to_date(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
-    return value.floordiv(constant(MICROS_PER_DAY, t.BIGINT)).cast(pl.Int32)
+def scaled(value: pl.Expr, unit: int) -> pl.Expr:
+    """So many units in microseconds; NULL where that overflows."""
+    return (value.cast(pl.Int128) * wide(unit)).cast(pl.Int64, strict=False)
+
+
+def _local_to_date(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return day_of(value, MICROS_PER_SECOND)
+
+
+def _local_to_string(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
+    return formatting.from_timestamp(value, None)
+
+
+def _day_start(value: pl.Expr, zone: Zone) -> pl.Expr:
+    if zone.is_utc:
+        return _date_to_local(value, t.DATE, t.TIMESTAMP)
+    midnights = value.cast(pl.Int64) * constant(SECONDS_PER_DAY, t.BIGINT)
+    return scaled(computed(midnights, zone.starts_of), MICROS_PER_SECOND)
+
+
+def _date_there(value: pl.Expr, zone: Zone) -> pl.Expr:
+    return day_of(*wall(value, zone))
 
 
 def _timestamp_to_integer(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
@@ -170,16 +189,17 @@ CONVERSIONS: dict[tuple[str, str], tuple[Convert, CanFail]] = {
     ("date", "string"): (formatting.from_date, _never),
     ("timestamp", "integer"): (_timestamp_to_integer, _always),
     ("timestamp", "float"): (_timestamp_to_float, _never),
-    **{
-        pair: conversion
-        for zoned in ("timestamp", "timestamp_ntz")
-        for pair, conversion in {
-            ("date", zoned): (_date_to_timestamp, _always),
-            (zoned, "date"): (_timestamp_to_date, _never),
-            (zoned, "string"): (formatting.from_timestamp, _never),
-        }.items()
-    },
-    ("timestamp", "timestamp_ntz"): (_same, _never),
-    ("timestamp_ntz", "timestamp"): (_same, _never),
+    ("date", "timestamp_ntz"): (_date_to_local, _always),
+    ("timestamp_ntz", "date"): (_local_to_date, _never),
+    ("timestamp_ntz", "string"): (_local_to_string, _never),
     **{("void", target): (_plain, _never) for target in (*TYPES, "timestamp_ntz")},
+}
+
+# Those that read or make local times, and whether a value can fail.
+IN_ZONE: dict[tuple[str, str], tuple[ConvertInZone, Callable[[Zone], bool]]] = {
+    ("date", "timestamp"): (_day_start, lambda zone: True),
+    ("timestamp", "date"): (_date_there, lambda zone: False),
+    ("timestamp", "string"): (formatting.from_timestamp, lambda zone: False),
+    ("timestamp", "timestamp_ntz"): (to_local, lambda zone: not zone.is_utc),
+    ("timestamp_ntz", "timestamp"): (from_local, lambda zone: not zone.is_utc),
 }

@@ -1,4 +1,4 @@
-"""Parts of dates and timestamps, truncation, and times as numbers; the zone is UTC."""
+"""Parts of dates and timestamps, truncation, and times as numbers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from muntin.expressions.functions.calendar import (
     CLOCK_PARTS,
     DAY_PARTS,
     PERIODS,
+    SECONDS_PER_DAY,
     UNITS,
     clock_part,
+    day_of,
     first_day,
     floored,
 )
-from muntin.expressions.literals import MICROS_PER_DAY
+from muntin.expressions.functions.local_time import computed, wall
+from muntin.expressions.literals import MICROS_PER_DAY, MICROS_PER_SECOND
 from muntin.expressions.parts import Part, strict_or_null, wide
 from muntin.expressions.problems import BindingError
 from muntin.expressions.registry import Function
 from muntin.expressions.tree import Call, Literal, Node
+from muntin.expressions.zones import Zone
 
 EPOCHS = {"unix_seconds": UNITS["second"], "unix_millis": 1000, "unix_micros": 1}
 FROM_EPOCHS = {
@@ -50,11 +54,14 @@ def _bind_clock_part(name: str, args: list[Node]) -> Node:
 
 
 def _clock_part(call: Call, parts: list[Part]) -> Part:
-    return Part(clock_part(parts[0].value, call.function), parts[0].failed)
+    assert (call.zone is None) == (call.args[0].type == t.TIMESTAMP_NTZ), "bound without a zone"
+    return Part(clock_part(*wall(parts[0].value, call.zone), call.function), parts[0].failed)
 
 
 def _bind_epoch(name: str, args: list[Node]) -> Node:
-    return Call(name, (_times(name, args[0], t.TIMESTAMP),), t.BIGINT)
+    # A local time counts from the midnight of 1970 on its own clock, wherever that is.
+    kind = t.TIMESTAMP_NTZ if args[0].type == t.TIMESTAMP_NTZ else t.TIMESTAMP
+    return Call(name, (_times(name, args[0], kind),), t.BIGINT)
 
 
 def _epoch(call: Call, parts: list[Part]) -> Part:
@@ -89,14 +96,28 @@ def _bind_date_trunc(name: str, args: list[Node]) -> Node:
 
 
 def _date_trunc(call: Call, parts: list[Part]) -> Part:
-    unit = call.args[0].value if isinstance(call.args[0], Literal) else ""
-    value = parts[1].value
-    if unit in UNITS:
-        micros = _scaled(floored(value, UNITS[str(unit)]), UNITS[str(unit)])
+    unit = str(call.args[0].value if isinstance(call.args[0], Literal) else "")
+    assert call.zone is not None, "bound without a zone"
+    value, zone = parts[1].value, call.zone
+    if unit not in UNITS:
+        days = first_day(day_of(*wall(value, zone)), unit).cast(pl.Int64)
+        micros = _day_starts(days, zone)
+    elif zone.is_utc or UNITS[unit] <= MICROS_PER_SECOND:
+        # Offsets are whole seconds.
+        micros = _scaled(floored(value, UNITS[unit]), UNITS[unit])
     else:
-        days = floored(value, MICROS_PER_DAY).cast(pl.Int32)
-        micros = _scaled(first_day(days, str(unit)).cast(pl.Int64), MICROS_PER_DAY)
+        seconds = floored(value, MICROS_PER_SECOND)
+        size = UNITS[unit] // MICROS_PER_SECOND
+        truncated = computed(seconds, lambda instants: zone.truncated(instants, size))
+        micros = _scaled(truncated, MICROS_PER_SECOND)
     return strict_or_null(micros, parts[1:])
+
+
+def _day_starts(days: pl.Expr, zone: Zone) -> pl.Expr:
+    if zone.is_utc:
+        return _scaled(days, MICROS_PER_DAY)
+    midnights = days * pl.lit(SECONDS_PER_DAY, dtype=pl.Int64)
+    return _scaled(computed(midnights, zone.starts_of), MICROS_PER_SECOND)
 
 
 def _scaled(value: pl.Expr, unit: int) -> pl.Expr:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from muntin.expressions.functions.calendar import CLOCK_PARTS, DAY_PARTS, clock_part, floored
-from muntin.expressions.literals import MICROS_PER_DAY, MICROS_PER_SECOND
+from muntin.expressions.functions.calendar import CLOCK_PARTS, DAY_PARTS, clock_part, day_of
+from muntin.expressions.functions.local_time import wall
+from muntin.expressions.literals import MICROS_PER_SECOND
 from muntin.expressions.parts import wide
+from muntin.expressions.types import DATE, STRING
+from muntin.expressions.zones import Zone
 
 
 def from_integer(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
@@ -42,10 +45,11 @@ def from_date(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Ex
     return pl.concat_str(pieces, ignore_nulls=False)
 
 
-def from_timestamp(value: pl.Expr, source: pa.DataType, target: pa.DataType) -> pl.Expr:
-    """yyyy-MM-dd HH:mm:ss, and the fraction without its final zeros."""
-    day = from_date(floored(value, MICROS_PER_DAY).cast(pl.Int32), source, target)
-    hour, minute, second = (_two(clock_part(value, name)) for name in CLOCK_PARTS)
+def from_timestamp(value: pl.Expr, zone: Zone | None) -> pl.Expr:
+    """yyyy-MM-dd HH:mm:ss on a zone's clock, and the fraction without its final zeros."""
+    local, unit = wall(value, zone)
+    day = from_date(day_of(local, unit), DATE, STRING)
+    hour, minute, second = (_two(clock_part(local, unit, name)) for name in CLOCK_PARTS)
     micros = value.mod(pl.lit(MICROS_PER_SECOND, dtype=pl.Int64))
     digits = micros.cast(pl.String).str.zfill(6).str.strip_chars_end("0")
     fraction = pl.when(micros > 0).then(pl.concat_str([pl.lit("."), digits])).otherwise(pl.lit(""))

@@ -76,9 +76,16 @@ def _summary(costs: Costs) -> tuple[Fact, ...]:
         Fact("accumulators_unshared", alone),
         *_saving(costs),
         *_operations(costs),
+        *_zone(plan),
         Fact("why", plan.why or None, "" if _is_told(plan) else plan.why, aside=True),
         *moves_facts(plan),
     )
+
+
+def _zone(plan: SharedPlan) -> tuple[Fact, ...]:
+    """Where local times are, unless they are those of UTC."""
+    name = plan.zone.name
+    return () if plan.zone.is_utc else (Fact("timezone", name, f"local times of {name}"),)
 
 
 def _is_told(plan: SharedPlan) -> bool:

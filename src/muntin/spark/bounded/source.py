@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from muntin.errors import AggregateError, WindowError
+from muntin.expressions.zones import Zone
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
@@ -17,6 +18,7 @@ from muntin.spark.bounded.messages import MESSAGES_DDL
 from muntin.spark.bounded.tasks import fold_rows
 from muntin.spark.frames import arrow_schema, check_bounded, quoted
 from muntin.spark.interpreter import require_interpreter
+from muntin.spark.zones import session_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,6 +38,11 @@ class Source(Protocol):
         """The columns."""
         ...
 
+    @property
+    def zone(self) -> Zone:
+        """Where the local times are that expressions ask for."""
+        ...
+
     def sample(self) -> pa.Table | None:
         """Some rows, if they are cheap to get."""
         ...
@@ -45,20 +52,26 @@ class Source(Protocol):
         ...
 
 
-def read_source(data: Any) -> Source:
-    """A bounded Spark DataFrame, or a description of files, as a source."""
+def read_source(data: Any, timezone: str | None = None) -> Source:
+    """A bounded Spark DataFrame, or a description of files, as a source.
+
+    Without a time zone, it is that of the session.
+    """
     from muntin.spark.files.files import Files  # noqa: PLC0415  it imports this module's neighbours
     from muntin.spark.files.source import FilesSource  # noqa: PLC0415
 
-    return FilesSource(data) if isinstance(data, Files) else FrameSource(data)
+    if isinstance(data, Files):
+        return FilesSource(data, timezone)
+    return FrameSource(data, timezone)
 
 
 class FrameSource:
     """A bounded Spark DataFrame; its rows go from the JVM to the workers as Arrow batches."""
 
-    def __init__(self, frame: DataFrame) -> None:
+    def __init__(self, frame: DataFrame, timezone: str | None = None) -> None:
         self._frame = check_bounded(frame)
         require_interpreter(frame.sparkSession)
+        self.zone = session_zone(frame.sparkSession, timezone)
         self.schema = arrow_schema(frame.schema)
         self._sample: pa.Table | None = None
 

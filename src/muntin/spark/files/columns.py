@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import MuntinError
+from muntin.expressions.literals import MICROS_PER_SECOND
+from muntin.expressions.zones import UTC, Zone
 
 
 class UnlikeSparkError(MuntinError):
@@ -61,7 +64,7 @@ def as_stored(
     raise UnlikeSparkError(f"{called} holds {stored} where {kind} is read")
 
 
-def as_parsed(column: pa.ChunkedArray, kind: pa.DataType, zone: str = "UTC") -> pa.ChunkedArray:
+def as_parsed(column: pa.ChunkedArray, kind: pa.DataType, zone: Zone = UTC) -> pa.ChunkedArray:
     """A column of text as a type; every value must be written plainly.
 
     Times without a zone are in ``zone``.
@@ -93,7 +96,7 @@ def _family(kind: pa.DataType) -> str:
     raise UnlikeSparkError(f"text is not read as {kind}")
 
 
-def _times(column: pa.ChunkedArray, kind: pa.DataType, zone: str) -> pa.ChunkedArray:
+def _times(column: pa.ChunkedArray, kind: pa.DataType, zone: Zone) -> pa.ChunkedArray:
     zoned = pc.match_substring_regex(column, _ZONED)
     if pc.any(zoned).as_py():
         if kind.tz is None or not pc.all(zoned).as_py():
@@ -104,7 +107,17 @@ def _times(column: pa.ChunkedArray, kind: pa.DataType, zone: str) -> pa.ChunkedA
     local = column.cast(pa.timestamp("us"))
     if kind.tz is None:
         return local
-    return pc.assume_timezone(local, zone, ambiguous="earliest").cast(kind)
+    return _instants(local.cast(pa.int64()), zone).cast(kind)
+
+
+def _instants(local: pa.ChunkedArray, zone: Zone) -> pa.ChunkedArray:
+    """Microseconds on the clock of a zone as timestamps."""
+    if not zone.is_utc:
+        known = local.fill_null(0).to_numpy()
+        seconds = np.floor_divide(known, MICROS_PER_SECOND)
+        moved = (zone.instants_of(seconds) - seconds) * MICROS_PER_SECOND
+        local = pc.add(local, pa.array(moved))
+    return local.cast(pa.timestamp("us", "UTC"))
 
 
 def _check(column: pa.ChunkedArray, pattern: str) -> None:

@@ -24,8 +24,9 @@ from muntin.spark.files.parquet import read_parquet
 from muntin.spark.files.pieces import Piece, Reader, cut, read_piece
 from muntin.spark.files.schema import read_schema
 from muntin.spark.files.text import TextFormat
-from muntin.spark.frames import arrow_schema, zone_of
+from muntin.spark.frames import arrow_schema
 from muntin.spark.session import session as current_session
+from muntin.spark.zones import session_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,9 +46,10 @@ _KNOWN: dict[str, set[str]] = {
 class FilesSource:
     """Files of one format."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, timezone: str | None = None) -> None:
         self._files = files
         self._session = current_session()
+        self.zone = session_zone(self._session, timezone)
         self._options = {name.lower(): value for name, value in files.options}
         self._listing = Listing.of(self._session, files)
         self._footer = footer = self._read_footer()
@@ -71,8 +73,12 @@ class FilesSource:
         """The files through Spark's reader, told the columns where they are known."""
         files = self._files
         schema = self._footer if files.schema is None else files.schema
-        reader = self._session.read.format(files.format).options(**dict(files.options))
+        reader = self._session.read.format(files.format).options(**self._reading(files))
         return load(reader if schema is None else reader.schema(schema), files)
+
+    def _reading(self, files: Files) -> dict[str, str]:
+        """The options that Spark's reader is given: times without a zone are in ours."""
+        return {"timeZone": self.zone.name, **dict(files.options)}
 
     def sample(self) -> pa.Table | None:
         """The first rows of the first file, if workers can read it."""
@@ -95,7 +101,7 @@ class FilesSource:
             return self._run(plan, tables, buckets)
         except UnlikeSparkError as error:
             logger.warning("the files go through Spark's reader: %s", error.message)
-        return FrameSource(self._frame).run(plan, tables, buckets=buckets)
+        return FrameSource(self._frame, self.zone.name).run(plan, tables, buckets=buckets)
 
     def _run(
         self, plan: SharedPlan, tables: Mapping[str, pa.Table], buckets: int | None
@@ -129,9 +135,8 @@ class FilesSource:
         if len(separator) != 1 or separator in '"\\\r\n':
             raise UnlikeSparkError(f"the separator is {separator!r}")
         header = self._files.format == "csv" and self._options.get("header") == "true"
-        zone = zone_of(self._session)
         named = self._options.get("enforceschema") != "true"
-        return TextFormat(self._files.format, fields, header, separator, zone, named).read
+        return TextFormat(self._files.format, fields, header, separator, self.zone, named).read
 
 
 def fold_pieces(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, json
 
+from muntin.expressions.zones import UTC, Zone
 from muntin.spark.files.columns import UnlikeSparkError, as_parsed
 from muntin.spark.files.pieces import COMPRESSED, Piece
 
@@ -36,7 +37,7 @@ class TextFormat:
     fields: tuple[str, ...]
     header: bool
     separator: str
-    zone: str = "UTC"
+    zone: Zone = UTC
     named: bool = True
 
     def read(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -119,7 +120,7 @@ class TextFormat:
         return parsed
 
 
-def _typed(parsed: pa.Table, piece: Piece, schema: pa.Schema, lines: int, zone: str) -> pa.Table:
+def _typed(parsed: pa.Table, piece: Piece, schema: pa.Schema, lines: int, zone: Zone) -> pa.Table:
     if parsed.num_rows != lines:
         raise UnlikeSparkError("a record does not take one line")
     columns: Sequence[pa.Array | pa.ChunkedArray] = [

@@ -69,10 +69,16 @@ class Checkpoint:
         folder: Where it is, or shall be: a path that the driver can rename and sync files in.
         buckets: How state is spread, where the checkpoint does not say so yet.
         beats: Whether a heartbeat stands beside the stream, likewise; see `Heartbeat`.
+        timezone: Where local times are, likewise.
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], buckets: Buckets, *, beats: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        buckets: Buckets,
+        *,
+        beats: bool = False,
+        timezone: str = "UTC",
     ) -> None:
         try:
             self.root = local_path(folder)
@@ -81,12 +87,12 @@ class Checkpoint:
         self._lock = hold(self.root)
         try:
             with writing_to(self.root):
-                self._open(buckets, beats=beats)
+                self._open(buckets, beats=beats, timezone=timezone)
         except BaseException:
             self._lock.release()
             raise
 
-    def _open(self, buckets: Buckets, *, beats: bool) -> None:
+    def _open(self, buckets: Buckets, *, beats: bool, timezone: str) -> None:
         content = _read_marker(self.root)
         if content is None:
             self._refuse_foreign()
@@ -97,6 +103,7 @@ class Checkpoint:
                 "partitions": buckets.partitions,
                 "buckets": buckets.count,
                 "beats": beats,
+                "timezone": timezone,
             }
             self.run: str = content["run"]
             # Before the marker: where that is, the changes must be.
@@ -243,6 +250,16 @@ class Checkpoint:
                 f"another run has gone on with the checkpoint {self.root} since",
                 hint="stop that one with flush=True instead",
             )
+
+
+def zone_kept(folder: str | os.PathLike[str]) -> str | None:
+    """The time zone that the run of a checkpoint began with; None where there is no run yet."""
+    try:
+        content = _read_marker(local_path(folder))
+    except SinkError:
+        # Said where the checkpoint is opened.
+        return None
+    return None if content is None else content.get("timezone", "UTC")
 
 
 def is_complete(root: Path) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from muntin.errors import DataError
+from muntin.expressions.zones import Zone
 from muntin.spark.files.columns import UnlikeSparkError
 from muntin.spark.files.files import Files
 from muntin.spark.files.listing import LISTING, Listing
@@ -41,8 +42,11 @@ _STREAMING = {
 }
 
 
-def files_source(files: Files) -> StreamSource:
-    """The files as a stream; through Spark's reader where tasks could not read the same."""
+def files_source(files: Files, zone: Zone) -> StreamSource:
+    """The files as a stream; through Spark's reader where tasks could not read the same.
+
+    Times in text that name no zone are in this one.
+    """
     if len(files.paths) != 1:
         raise DataError(
             f"a stream reads one folder or pattern, and there are {len(files.paths)} paths",
@@ -53,26 +57,26 @@ def files_source(files: Files) -> StreamSource:
             f"there is no file in {files.paths[0]} yet to see the columns of",
             hint='give them: muntin.files(path, schema="ts TIMESTAMP, price DOUBLE")',
         )
-    arriving = ArrivingFiles(files)
+    arriving = ArrivingFiles(files, zone.name)
     try:
         return arriving.source()
     except UnlikeSparkError as error:
         _logger.warning("the files go through Spark's reader: %s", error.message)
-    return stream_source(arriving.through_spark())
+    return stream_source(arriving.through_spark(), zone)
 
 
 class ArrivingFiles(FilesSource):
     """Files of one format, and those that will arrive."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, timezone: str | None = None) -> None:
         how = [(name, value) for name, value in files.options if name.lower() not in _STREAMING]
         self._given = files
-        super().__init__(Files(files.paths, files.format, files.schema, tuple(how)))
+        super().__init__(Files(files.paths, files.format, files.schema, tuple(how)), timezone)
 
     def source(self) -> StreamSource:
         """The stream of names of files, with the reader of their rows."""
         self._check_readable()
-        whole = arrow_schema(self._frame)
+        whole = arrow_schema(self._frame, self.zone)
         folders = [name for name in self._frame.columns if name in set(self._listing.folders)]
         cores = self._session.sparkContext.defaultParallelism
         count = max(min(cores, _MOST_PIECES), 1)
@@ -94,7 +98,7 @@ class ArrivingFiles(FilesSource):
     def through_spark(self) -> DataFrame:
         """The stream as Spark's reader gives it."""
         reader = self._session.readStream.format(self._given.format)
-        options = dict(self._given.options)
+        options = self._reading(self._given)
         loaded: DataFrame = (
             reader.schema(self._frame.schema).options(**options).load(self._given.paths[0])
         )

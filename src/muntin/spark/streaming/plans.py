@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from muntin.engine.joining import check_streams
 from muntin.errors import Problem, QueryError, did_you_mean
+from muntin.expressions.zones import Zone
 from muntin.optimizer.homes import with_homes
 from muntin.optimizer.sharing import Optimizer, OptimizerName
 from muntin.plan import SharedPlan, Strategy, build_plan
@@ -42,9 +43,10 @@ class Planner:
         name: str | None,
         strategy: Strategy,
         optimizer: OptimizerName,
+        zone: Zone,
     ) -> None:
         self._source, self._time, self._checkpoint = source, time, checkpoint
-        self._name, self._strategy = name, strategy
+        self._name, self._strategy, self._zone = name, strategy, zone
         self._optimizer = Optimizer(optimizer, self._measured)
         # What is known after the last batch.
         self._outcome = BatchOutcome()
@@ -178,6 +180,8 @@ class Planner:
             previous=previous,
             sharer=self._optimizer,
             watermark=self._outcome.watermark,
+            # Java's rules for the zone may be others than when the run began.
+            zone=self._zone if previous is None else previous.zone,
         )
         check_streams(plan)
         _check_order(plan)

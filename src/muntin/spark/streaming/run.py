@@ -7,9 +7,11 @@ import tempfile
 import time as clock
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from muntin.expressions.zones import Zone
 from muntin.optimizer.sharing import OptimizerName
 from muntin.plan import Strategy
 from muntin.queries import QueriesLike
@@ -20,7 +22,7 @@ from muntin.spark.problems import SparkWarning
 from muntin.spark.streaming.aside import SideOutput, read_side_output
 from muntin.spark.streaming.batches import BatchRunner
 from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.checkpoint import Checkpoint
+from muntin.spark.streaming.checkpoint import Checkpoint, zone_kept
 from muntin.spark.streaming.handle import Run
 from muntin.spark.streaming.heartbeat import Heartbeat, Idleness
 from muntin.spark.streaming.options import (
@@ -32,9 +34,13 @@ from muntin.spark.streaming.options import (
 )
 from muntin.spark.streaming.plans import Planner
 from muntin.spark.streaming.problems import CheckpointError
-from muntin.spark.streaming.source import StreamSource, stream_source
+from muntin.spark.streaming.source import StreamSource, session_of, stream_source
 from muntin.spark.streaming.tables import StaticTables
+from muntin.spark.zones import session_zone
 from muntin.windows import DurationLike
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Run", "run"]
 
@@ -60,6 +66,7 @@ def run(
     buckets: int | None = None,
     strategy: Strategy = "cells",
     optimizer: OptimizerName = "auto",
+    timezone: str | None = None,
 ) -> Run:
     """Answer many sliding-window queries over a stream in one shared pass.
 
@@ -106,6 +113,10 @@ def run(
             to other trees, between two batches, where that takes at least a tenth off the
             estimated cost; ``weave_share`` weighs the costs for queries that join, and those that
             run stay in their trees, as with ``all_share`` and ``no_share``.
+        timezone: Where the local times are that expressions ask for, as in ``hour(ts)`` or
+            ``ts >= '2013-10-07 10:00:00'``, and those in text files that name no zone: a region
+            such as ``America/New_York``, or an offset such as ``+01:00``. The Spark session's
+            unless said otherwise; fixed by the checkpoint. Windows are aligned in UTC.
 
     Returns:
         The run, which has started.
@@ -113,8 +124,9 @@ def run(
     Raises:
         MuntinError: If anything is wrong with the arguments, the session or the checkpoint.
     """
-    source = stream_source(stream)
-    require_session(source.session)
+    session = require_session(session_of(stream))
+    zone = _zone(session, timezone, checkpoint)
+    source = stream_source(stream, zone)
     limits = read_limits(
         source.schema,
         time,
@@ -132,14 +144,14 @@ def run(
     asked = read_queries(queries)
     spread = _spread(source, partitions, buckets)
     folder = _temporary() if checkpoint is None else checkpoint
-    kept = Checkpoint(folder, spread, beats=idleness is not None)
+    kept = Checkpoint(folder, spread, beats=idleness is not None, timezone=zone.name)
     try:
         kept.check()
         kept.refuse_closed()
         known = kept.changes()
         static = StaticTables(tables, kept, known.tables if known else {})
         planner = Planner(
-            source, time, kept, static, name=name, strategy=strategy, optimizer=optimizer
+            source, time, kept, static, name=name, strategy=strategy, optimizer=optimizer, zone=zone
         )
         runner = BatchRunner(kept, planner, destination, aside, limits, idleness)
         heartbeat = _heartbeat(kept, planner, runner, idleness)
@@ -156,6 +168,26 @@ def run(
                 each.close()
         kept.release()
         raise
+
+
+def _zone(
+    session: SparkSession, timezone: str | None, checkpoint: str | os.PathLike[str] | None
+) -> Zone:
+    """The zone that is asked for; but a run goes on in the one that it began with."""
+    asked = session_zone(session, timezone)
+    kept = None if checkpoint is None else zone_kept(checkpoint)
+    if kept is None:
+        return asked
+    zone = session_zone(session, kept)
+    if replace(asked, name=kept) != zone:
+        whose = "the session has" if timezone is None else "it was asked for"
+        warnings.warn(
+            f"the run goes on in the time zone {kept} that its checkpoint {checkpoint} began "
+            f"with, and {whose} {asked.name}; start with an empty checkpoint to change it",
+            SparkWarning,
+            stacklevel=3,
+        )
+    return zone
 
 
 def _spread(source: StreamSource, partitions: int | None, buckets: int | None) -> Buckets:

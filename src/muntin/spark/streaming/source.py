@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.errors import DataError
+from muntin.expressions.zones import Zone
 from muntin.spark.existing import is_connect, refuse_connect
 from muntin.spark.files.files import Files
 from muntin.spark.frames import quoted
+from muntin.spark.session import session as current_session
 from muntin.spark.streaming.stage_a import Reader
 
 if TYPE_CHECKING:
@@ -46,12 +48,10 @@ class StreamSource:
         return None if self.reader is None else self.reader(columns)
 
 
-def stream_source(data: Any) -> StreamSource:
-    """The source that a streaming DataFrame is, or files that arrive."""
+def session_of(data: Any) -> SparkSession:
+    """The session that a stream belongs to, which Spark can read as one."""
     if isinstance(data, Files):
-        from muntin.spark.streaming.files import files_source  # noqa: PLC0415  it imports this
-
-        return files_source(data)
+        return current_session()
     if is_connect(data):
         raise refuse_connect("this DataFrame")
     if not hasattr(data, "isStreaming"):
@@ -60,6 +60,17 @@ def stream_source(data: Any) -> StreamSource:
             hint="give a streaming DataFrame, as spark.readStream makes it, or muntin.files(...); "
             "muntin.aggregate is for bounded data",
         )
+    session: SparkSession = data.sparkSession
+    return session
+
+
+def stream_source(data: Any, zone: Zone) -> StreamSource:
+    """The source that a streaming DataFrame is, or files that arrive; its times are in a zone."""
+    session_of(data)
+    if isinstance(data, Files):
+        from muntin.spark.streaming.files import files_source  # noqa: PLC0415  it imports this
+
+        return files_source(data, zone)
     if not data.isStreaming:
         raise DataError(
             "the DataFrame is bounded, not a stream",
@@ -71,19 +82,18 @@ def stream_source(data: Any) -> StreamSource:
         raise DataError(
             f"columns {', '.join(repeated)} appear more than once", hint="rename one of each"
         )
-    return StreamSource(data, arrow_schema(data))
+    return StreamSource(data, arrow_schema(data, zone))
 
 
-def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a DataFrame as its rows arrive in workers."""
+def arrow_schema(frame: DataFrame, zone: Zone) -> pa.Schema:
+    """The columns of a DataFrame as Arrow has them; timestamps are shown in a zone."""
     from pyspark.errors import PySparkException  # noqa: PLC0415  imported when it is used
     from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415
 
-    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     fields = []
     for column in frame.schema.fields:
         try:
-            kind = to_arrow_type(column.dataType, timezone=zone)
+            kind = to_arrow_type(column.dataType, timezone=zone.name)
         except (PySparkException, TypeError):
             continue
         fields.append(pa.field(column.name, kind))
