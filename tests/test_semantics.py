@@ -245,7 +245,7 @@ class TestNumbers:
         result = muntin.aggregate(rows, "SELECT sum(v) AS s FROM s [RANGE 4 SLIDE 4]", time="t")
         assert result["q1"]["s"].to_pylist() == [big, None]
         assert result.errors == {"q1": 1}
-        with pytest.raises(DataError, match="1 values failed"):
+        with pytest.raises(DataError, match="1 value failed"):
             muntin.aggregate(rows, "SELECT sum(v) FROM s [RANGE 4 SLIDE 4]", "t", on_error="fail")
 
     def test_variance_does_not_cancel(self) -> None:

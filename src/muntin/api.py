@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.display import count
 from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zone_names import zone as zone_named
 from muntin.expressions.zones import Zone
@@ -240,17 +241,18 @@ def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
         raise DataError(f"{option} is {value!r}", hint=f"use one of {', '.join(choices)}")
 
 
-def _bad_rows(count: int, plan: SharedPlan) -> DataError:
+def _bad_rows(rows: int, plan: SharedPlan) -> DataError:
+    have = "has" if rows == 1 else "have"
     return DataError(
-        f"{count:,} {'row has' if count == 1 else 'rows have'} no time in {plan.timeline.column!r}",
+        f"{count(rows, 'row')} {have} no time in {plan.timeline.column!r}",
         hint='filter them out before, or count and skip them with on_bad_row="skip"',
     )
 
 
 def _failed(errors: Counter[str]) -> MuntinError:
-    name, count = errors.most_common(1)[0]
+    name, most = errors.most_common(1)[0]
     return DataError(
-        f"{sum(errors.values()):,} values failed (overflow, division by zero or a bad cast), "
-        f"{count:,} of them in query {name}",
+        f"{count(errors.total(), 'value')} failed (overflow, division by zero or a bad cast), "
+        f"{most:,} of them in query {name}",
         hint='guard the expression, or take NULL for such values with on_error="null"',
     )

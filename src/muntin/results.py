@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from muntin.display import count, html_result
 from muntin.errors import UnknownQueryError, did_you_mean
 from muntin.plan import SharedPlan
 
@@ -122,46 +123,21 @@ class Results(Mapping[str, Any]):
         return len(self._answers)
 
     def __repr__(self) -> str:
-        lines = [f"Results of {_count(len(self), 'query')} over {_count(self.rows, 'row')}"]
+        lines = [f"Results of {count(len(self), 'query')} over {count(self.rows, 'row')}"]
         for name, answer in islice(self._answers.items(), _SHOWN_QUERIES):
-            failed = f", {self.errors[name]:,} failed values" if name in self.errors else ""
-            lines.append(f"  {name}: {_count(answer.num_rows, 'row')}{failed}")
+            failed = f", {count(self.errors[name], 'failed value')}" if name in self.errors else ""
+            lines.append(f"  {name}: {count(answer.num_rows, 'row')}{failed}")
         if len(self) > _SHOWN_QUERIES:
             lines.append(f"  ... and {len(self) - _SHOWN_QUERIES:,} more")
         if self.bad_rows:
-            lines.append(f"  without a time and left out: {_count(self.bad_rows, 'row')}")
+            lines.append(f"  without a time and left out: {count(self.bad_rows, 'row')}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """The first rows of every result, for notebooks."""
         parts = [f"<p>{escape(repr(self).splitlines()[0])}</p>"]
         for name, answer in islice(self._answers.items(), _SHOWN_QUERIES):
-            size = _count(answer.num_rows, "row")
-            parts.append(f"<details open><summary>{escape(name)}: {size}</summary>")
-            parts.append(_html_table(answer.head(_SHOWN_ROWS), answer.num_rows))
-            parts.append("</details>")
+            parts.append(html_result(name, answer.head(_SHOWN_ROWS), answer.num_rows))
+        if len(self) > _SHOWN_QUERIES:
+            parts.append(f"<p>... and {len(self) - _SHOWN_QUERIES:,} more</p>")
         return "\n".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    plural = "queries" if noun == "query" else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
-def _texts(column: pa.ChunkedArray) -> list[str]:
-    if pa.types.is_temporal(column.type):
-        # Arrow writes years beyond 9999, which Python's datetime does not have.
-        column = column.cast(pa.string())
-    return ["" if value is None else str(value) for value in column.to_pylist()]
-
-
-def _html_table(table: pa.Table, total: int) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
-    rows = []
-    shown = [_texts(column) for column in table.columns]
-    for row in zip(*shown, strict=True):
-        cells = "".join(f"<td>{escape(text)}</td>" for text in row)
-        rows.append(f"<tr>{cells}</tr>")
-    if total > table.num_rows:
-        rows.append(f"<tr><td colspan='{table.num_columns}'>…</td></tr>")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

@@ -13,6 +13,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
+from muntin import bench
 from muntin.cli.main import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
@@ -47,6 +48,22 @@ def test_the_command_is_documented(name: str) -> None:
     shown = CliRunner().invoke(app, [name, "--help"], terminal_width=100)
     assert shown.exit_code == 0
     assert re.search(rf"Example:\s+muntin {name}", shown.stdout)
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, None])
+def test_flags_have_no_type(name: str | None) -> None:
+    """They take no value, so there is none to describe."""
+    shown = CliRunner().invoke(app, [*([name] if name else []), "--help"], terminal_width=100)
+    assert "--help" in shown.stdout
+    assert "bool" not in shown.stdout
+
+
+def test_help_lists_the_benchmarks() -> None:
+    for _ in range(2):
+        lines = CliRunner().invoke(app, ["bench", "--help"], terminal_width=80).stdout.splitlines()
+        for name in bench.NAMES:
+            assert sum(line.split()[:1] == [name] for line in lines) == 1
+        assert max(map(len, bench.ABOUT.values())) + 14 < 80
 
 
 def test_options_of_all_commands_are_documented() -> None:

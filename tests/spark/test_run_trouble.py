@@ -53,8 +53,8 @@ def test_rows_that_cannot_be_used(spark: Any, tmp_path: Path) -> None:
         "partitions": 1,
     }
     for failing, words in [
-        ({"on_bad_row": "fail"}, "1 rows of batch 0 have no time"),
-        ({"on_error": "fail"}, "1 values of batch 2 failed .* in query n"),
+        ({"on_bad_row": "fail"}, "batch 0 has 1 row without a usable time"),
+        ({"on_error": "fail"}, "1 value of batch 2 failed .* in query n"),
     ]:
         started = run(stream.frame(spark, "json"), text, **options, **failing)
         with pytest.raises(DataError, match=words):

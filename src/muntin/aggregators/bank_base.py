@@ -18,6 +18,7 @@ from muntin.aggregators.bank_slots import Slots
 from muntin.aggregators.card import Card
 from muntin.aggregators.inputs import arrow_values, sized, whole_number
 from muntin.aggregators.snapshots import lengths_of, metadata_of, require_whole
+from muntin.display import count
 from muntin.errors import DataError
 
 Ints = npt.NDArray[np.int64]
@@ -56,7 +57,9 @@ class Bank(ABC):
     def __repr__(self) -> str:
         ranges = ", ".join(map(str, self.ranges))
         algebra = self.aggregate.algebra
-        return f"Bank({self.card.name}, {algebra!r}, ranges=[{ranges}], {len(self)} groups)"
+        return (
+            f"Bank({self.card.name}, {algebra!r}, ranges=[{ranges}], {count(len(self), 'group')})"
+        )
 
     def __len__(self) -> int:
         """How many groups there are."""

@@ -14,7 +14,16 @@ from muntin.bench.report import Report
 from muntin.errors import MuntinError, did_you_mean
 
 # Each is a module with a function `run(quick)`, imported when asked for.
-NAMES = ("aggregators", "local", "optimizer", "papers", "peers", "sharing", "spark")
+ABOUT = {
+    "aggregators": "the final techniques: steps a second, operations, latency, bytes",
+    "local": "ten mixed queries in one call, against ten calls of polars",
+    "optimizer": "what plans cost, how long planning takes, if estimates hold",
+    "papers": "the papers' other figures and tables, with verdicts",
+    "peers": "the same queries by other engines, which it installs first",
+    "sharing": "hundreds of queries by strategy, beside DuckDB and polars",
+    "spark": "one shared job, against window() queries one by one; streams",
+}
+NAMES = tuple(ABOUT)
 # Peers are installed into environments of their own first, so they have to be asked for.
 ALL = tuple(name for name in NAMES if name != "peers")
 

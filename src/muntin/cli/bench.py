@@ -32,7 +32,7 @@ def bench(
         list[str],
         typer.Argument(
             metavar="NAME...",
-            help="Benchmarks, for example local; all for all but peers; or compare OLD NEW.",
+            help="Benchmarks by name; all for all but peers; or compare OLD NEW.",
             autocompletion=_names,
             show_default=False,
         ),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from muntin.cli.files import File, Output, Settings, read_file
+from muntin.display import count
 
 if TYPE_CHECKING:
     from muntin.pipelines import Pipeline
@@ -32,8 +33,7 @@ def check(
         pipeline = read_file(file, settings)
     except PipelineError as error:
         found = {"file": str(file), "ok": False, "problems": [asdict(p) for p in error.problems]}
-        count = len(error.problems)
-        summary = f"{error}\n{count} problem{'s' * (count != 1)}"
+        summary = f"{error}\n{count(len(error.problems), 'problem')}"
         sys.stdout.write(f"{_text(found) if format_ == Output.JSON else summary}\n")
         raise typer.Exit(1) from None
     text = _text(_model(file, pipeline)) if format_ == Output.JSON else _summary(file, pipeline)
@@ -51,12 +51,7 @@ def _summary(file: Path, pipeline: Pipeline) -> str:
         "query": sum(map(len, pipeline.queries.values())),
         "sink": len(pipeline.sinks),
     }
-    plurals = {"query": "queries"}
-    words = [
-        f"{count:,} {noun if count == 1 else plurals.get(noun, f'{noun}s')}"
-        for noun, count in counts.items()
-        if count
-    ]
+    words = [count(number, noun) for noun, number in counts.items() if number]
     lines = [f"{file}: {', '.join(words)}, nothing wrong"]
     return "\n".join([*lines, *(f"note: {note['message']}" for note in _notes(pipeline))])
 

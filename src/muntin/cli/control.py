@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from muntin.cli.files import Output
+from muntin.display import count
 
 Checkpoint = Annotated[
     Path | None,
@@ -104,12 +105,13 @@ def _joined(answer: dict[str, Any]) -> list[str]:
 def _listed(answer: dict[str, Any]) -> list[str]:
     lines = []
     for stream in answer["streams"]:
-        count = len(stream["queries"])
-        words = f"{stream['rows']:,} rows, {stream['late_rows']:,} late, {stream['bad_rows']:,} bad"
-        lines.append(f"stream {stream['name']}: {count:,} queries, {words}")
+        queries = count(len(stream["queries"]), "query")
+        words = f"{stream['late_rows']:,} late, {stream['bad_rows']:,} bad"
+        rows = count(stream["rows"], "row")
+        lines.append(f"stream {stream['name']}: {queries}, {rows}, {words}")
         width = max((len(query["name"]) for query in stream["queries"]), default=0)
         for query in stream["queries"]:
             where = ", ".join(query["sinks"]) or "screen"
-            results = f"{query['results']:,} results"
+            results = count(query["results"], "result")
             lines.append(f"  {query['name']:<{width}}  {results:>16}  to {where}")
     return lines

@@ -144,4 +144,4 @@ def _show_plan(running: PipelineRun, console: Console) -> None:
     for line in lines[:_PLAN_LINES]:
         console.print(line, markup=False, no_wrap=True, overflow="ellipsis")
     if len(lines) > _PLAN_LINES:
-        console.print(f"... {len(lines) - _PLAN_LINES:,} more lines", style="dim")
+        console.print(f"... lines left out: {len(lines) - _PLAN_LINES:,}", style="dim")

@@ -15,6 +15,7 @@ from rich.console import Console
 
 import muntin
 from muntin.cli.demo_queries import DemoQuery
+from muntin.display import count
 from muntin.errors import MuntinError
 from muntin.pipelines import rate
 from muntin.results import Results
@@ -109,8 +110,9 @@ def report(console: Console, measured: Measured) -> None:
     each = statistics.fmean(measured.separate)
     few, ratio = len(measured.separate), measured.extrapolated / measured.shared
     spread = f"mean of {few}: {min(measured.separate):.1f} to {max(measured.separate):.1f}"
+    all_ = "all " * (measured.queries > 1) + count(measured.queries, "query")
     lines = (
-        (f"Muntin, all {measured.queries:,} queries in one pass", measured.shared, "measured"),
+        (f"Muntin, {all_} in one pass", measured.shared, "measured"),
         ("Spark window(), one query", each, spread),
         (f"{measured.queries:,} of those, one by one", measured.extrapolated, "extrapolated"),
     )

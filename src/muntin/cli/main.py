@@ -14,6 +14,7 @@ from rich.text import Text
 from muntin import __version__
 from muntin.cli.bench import bench
 from muntin.cli.check import check
+from muntin.cli.commands import BenchCommand, Command, Group
 from muntin.cli.control import add, drop, list_
 from muntin.cli.demo import demo
 from muntin.cli.doctor import doctor
@@ -43,9 +44,10 @@ app = typer.Typer(
     help="Hundreds of sliding-window queries over one stream, in one shared pass.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    cls=Group,
 )
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    app.command(name, cls=BenchCommand if name == "bench" else Command)(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -13,12 +13,12 @@ import pyarrow as pa
 from muntin.cli.run_screen import Screen
 from muntin.cli.run_values import (
     Meter,
-    lag_text,
     plain_rows,
     row_text,
     watermark_text,
     window_text,
 )
+from muntin.display import count
 from muntin.pipelines.serving import numbers
 from muntin.spark.streaming.progress import RunProgress
 
@@ -93,14 +93,14 @@ class TextLines(Lines):
     def progress(self, stream: str, progress: RunProgress, rate: float | None) -> None:
         """Write a line for each stream."""
         parts = [
-            f"{progress.rows:,} rows",
+            count(progress.rows, "row"),
             *([] if rate is None else [f"{rate:,.0f} rows/s"]),
             f"watermark {watermark_text(progress)}",
-            f"lag {lag_text(progress)}",
+            f"lag {progress.lag_text}",
             f"{progress.late_rows:,} late",
             *([f"{progress.bad_rows:,} bad"] if progress.bad_rows else []),
-            f"{progress.queries:,} queries",
-            f"{sum(progress.results.values()):,} results",
+            count(progress.queries, "query"),
+            count(sum(progress.results.values()), "result"),
         ]
         self._write(self._events, [f"{stream}: {', '.join(parts)}"])
 

@@ -18,7 +18,6 @@ from rich.text import Text
 from muntin.cli.run_screen import Screen
 from muntin.cli.run_values import (
     Meter,
-    lag_text,
     plain_rows,
     row_text,
     watermark_text,
@@ -98,7 +97,7 @@ class LiveScreen(Screen):
             rate = self._meters.setdefault(name, Meter()).rate(moment, found.rows)
             numbers = (found.rows, rate, found.late_rows, found.bad_rows)
             texts = [f"{number:,.0f}" for number in numbers]
-            shown.add_row(Text(name), *texts, lag_text(found), watermark_text(found))
+            shown.add_row(Text(name), *texts, found.lag_text, watermark_text(found))
         return shown
 
     def _queries(self, running: PipelineRun) -> Table:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
-from muntin.spark.streaming.progress import RunProgress
-from muntin.windows import duration_text
+from muntin.spark.streaming.progress import RunProgress, moment_text
 
 _SPAN = 5.0  # seconds
 
@@ -96,32 +94,8 @@ def _moment(value: Any) -> str:
     return f"{whole}.{digits}" if point and digits else whole
 
 
-def time_text(tick: int | None) -> str:
-    """A tick of a time column that holds times, as a time of day; a number as it is."""
-    if tick is None:
-        return "-"
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick)
-    except OverflowError:
-        return f"{tick:,}"
-    return f"{moment:%Y-%m-%d %H:%M:%S}"
-
-
 def watermark_text(progress: RunProgress) -> str:
     """Up to where windows are answered."""
     if progress.lag is None and progress.watermark is not None:
         return f"{progress.watermark:,}"
-    return time_text(progress.watermark)
-
-
-def lag_text(progress: RunProgress) -> str:
-    """How far the stream is behind the clock.
-
-    Lags of days are those of old data, and seconds of them say nothing.
-    """
-    if progress.lag is None:
-        return "-"
-    if abs(progress.lag) < 60:
-        return f"{progress.lag:.1f} s"
-    days = progress.lag / 86_400
-    return f"{days:,.0f} days" if days >= 2 else duration_text(round(progress.lag) * 1_000_000)
+    return "-" if progress.watermark is None else moment_text(progress.watermark)

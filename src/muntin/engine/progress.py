@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from muntin.display import html_facts
 from muntin.engine.stage_a import StageOutput
 from muntin.engine.state import State
 
@@ -63,6 +64,24 @@ class Progress:
     cells: int
     groups: int
     state_bytes: int
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        counts = {
+            "rows": self.rows,
+            "late rows": self.late_rows,
+            "bad rows": self.bad_rows,
+            "failed values": self.errors.total(),
+            "slices": self.slices,
+            "cells": self.cells,
+            "groups": self.groups,
+            "bytes of state": self.state_bytes,
+            "partial aggregations": self.partial_aggregations,
+            "final aggregations": self.final_aggregations,
+        }
+        facts = {name: f"{number:,}" for name, number in counts.items()}
+        facts["watermark"] = "-" if self.watermark is None else f"{self.watermark:,}"
+        return html_facts("Progress", facts)
 
     @classmethod
     def of(cls, statistics: Statistics, state: State) -> Progress:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from muntin.display import count
 from muntin.expressions.problems import BindingError
 from muntin.expressions.tree import Call, Node
 
@@ -52,7 +53,7 @@ def functions() -> Mapping[str, Function]:
 
 def _arity(function: Function) -> str:
     if function.most is None:
-        return f"at least {function.least} arguments"
+        return f"at least {count(function.least, 'argument')}"
     if function.least == function.most:
-        return f"{function.least} argument{'s' * (function.least != 1)}"
+        return count(function.least, "argument")
     return f"{function.least} to {function.most} arguments"

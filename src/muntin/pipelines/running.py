@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -201,6 +202,16 @@ class PipelineRun:
                 if isinstance(each, CreateQuery) and self._home(each.query.name) != stream:
                     message = f"there is a query named {each.query.name} over another stream"
                     raise MuntinError(message, hint="use another name")
+
+    def __repr__(self) -> str:
+        streams = "; ".join(f"{name}: {progress}" for name, progress in self.progress().items())
+        return f"<PipelineRun {streams}>"
+
+    def _repr_html_(self) -> str:
+        """The runs of all streams, for notebooks."""
+        return "\n".join(
+            f"<h4>{escape(name)}</h4>\n{run._repr_html_()}" for name, run in self.runs.items()
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from muntin.display import count
 from muntin.expressions import Bound
 from muntin.predicates import Shape
 
@@ -83,7 +84,7 @@ class Signatures:
         return tuple(bound for bound in self.predicates if bound is not None)
 
     def __str__(self) -> str:
-        return f"fragments of {len(self.predicates)} predicates"
+        return f"fragments of {count(len(self.predicates), 'predicate')}"
 
 
 Selection = Mask | Cells | Signatures

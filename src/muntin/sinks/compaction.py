@@ -15,6 +15,7 @@ from threading import Lock, Thread
 
 import pyarrow as pa
 
+from muntin.display import count
 from muntin.sinks import layout
 from muntin.sinks.data_file import data_path, read_data, write_data
 from muntin.sinks.durable import remove, sync_all
@@ -139,8 +140,8 @@ class Compactor:
         rows = sum(entry.rows for entry in group)
         if table.num_rows != rows:
             raise SinkError(
-                f"files of query {group[0].query} hold {table.num_rows} rows, their manifests "
-                f"say {rows}",
+                f"files of query {group[0].query} hold {count(table.num_rows, 'row')}, their "
+                f"manifests say {rows:,}",
                 hint="files there must not be changed by hand: restore them from a copy",
             )
         last = group[-1]

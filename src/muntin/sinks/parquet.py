@@ -197,7 +197,7 @@ class ParquetSink(Sink[FileEntry]):
         missing = [entry.path for entry in entries if not (self.root / entry.path).exists()]
         if missing:
             raise SinkError(
-                f"batch {batch_id} names {len(missing)} files that are not in {self.root}, such "
+                f"files that batch {batch_id} names are not in {self.root}: {len(missing):,}, such "
                 f"as {missing[0]}",
                 hint="the driver and all workers must share the folder",
             )

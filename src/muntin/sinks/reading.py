@@ -11,6 +11,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from muntin.display import count, html_facts
 from muntin.errors import UnknownQueryError, did_you_mean
 from muntin.sinks import layout
 from muntin.sinks.data_file import read_data
@@ -53,12 +54,21 @@ class Output(Mapping[str, pa.Table]):
         return len(self._names())
 
     def __repr__(self) -> str:
+        lines = [f"  {name}: {count(rows, 'row')}" for name, rows in self._rows().items()]
+        return "\n".join([f"Results in {self.root}", *lines])
+
+    def _repr_html_(self) -> str:
+        """How many rows each query has, for notebooks; nothing is read for it."""
+        rows = {name: count(number, "row") for name, number in self._rows().items()}
+        return html_facts(f"Results in {self.root}", rows)
+
+    def _rows(self) -> dict[str, int]:
+        """The committed rows of each query, by its name."""
         rows: dict[str, int] = dict.fromkeys(self._names(), 0)
         for entry in self._log.snapshot().files:
             rows[entry.query.lower()] = rows.get(entry.query.lower(), 0) + entry.rows
         names = self._names()
-        lines = [f"  {names.get(key, key)}: {rows[key]:,} rows" for key in sorted(rows)]
-        return "\n".join([f"Results in {self.root}", *lines])
+        return {names.get(key, key): rows[key] for key in sorted(rows)}
 
     def table(self, query: str, *, version: int | None = None) -> pa.Table:
         """The committed rows of a query.

@@ -97,7 +97,10 @@ def _difference(
     right: list[tuple[Any, ...]],
     differing: list[tuple[int, tuple[Any, ...], tuple[Any, ...]]],
 ) -> str:
-    lines = [f"{len(left)} rows, expected {len(right)}; {len(differing)} differ", " | ".join(names)]
+    lines = [
+        f"rows: {len(left)}, expected {len(right)}; {len(differing)} differ",
+        " | ".join(names),
+    ]
     for i, actual, expected in differing[:_SHOWN]:
         lines += [f"row {i} actual   {actual}", f"row {i} expected {expected}"]
     extra = left[len(right) :] or right[len(left) :]

@@ -13,6 +13,7 @@ from muntin.bench.report import Check, Section
 from muntin.bench.sharing.data import Market
 from muntin.bench.sharing.workloads import Workload, workload
 from muntin.bench.spark.windows import answer, bare_trip, check_same, register, scan_and_sum
+from muntin.display import count
 from muntin.engine import sampler
 from muntin.plan import SharedPlan, build_plan
 from muntin.queries import queries
@@ -90,7 +91,7 @@ def measure_workload(
         for way in WAYS:
             sides[side(way, size)] = _runner(given, way, plan)
             steps[side(way, size)] = outcomes[way].seconds
-    step(f"{name}, {separately} queries of Spark's own, one by one")
+    step(f"{name}, queries of Spark's own, one by one: {separately}")
     separate = _separately(given, workload(name, max(sizes)), separately)
     step(f"{name}, timing all sides in turn")
     return Measured(name, measure(sides, repeats=repeats), planning, separate, separately, steps)
@@ -159,7 +160,7 @@ def table(found: Measured, sizes: tuple[int, ...]) -> Section:
     rows.append((about, *separate))
     plans = (f"{found.planning[size] * 1e3:,.0f}" for size in sizes)
     rows.append(("Muntin: parse and plan, once", *plans))
-    columns = ("side", *(f"{size} queries" for size in sizes))
+    columns = ("side", *(count(size, "query") for size in sizes))
     title = f"workload {found.name}, milliseconds (range); × the scan (range)"
     return Section(title, columns, tuple(rows), (tuple(found.timings.values()),))
 
@@ -175,7 +176,7 @@ def steps(found: Measured, size: int) -> Section:
     rows = [
         (name, *(f"{found.steps[each].get(name, 0.0):.3f} s" for each in sides)) for name in names
     ]
-    title = f"workload {found.name}, {size} queries: CPU seconds of all Python workers, by step"
+    title = f"workload {found.name}, {count(size, 'query')}: CPU seconds of all workers, by step"
     return Section(title, ("step", *WAYS), tuple(rows))
 
 

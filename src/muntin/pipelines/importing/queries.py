@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from muntin.display import count
 from muntin.pipelines.importing.notes import Notes
 from muntin.pipelines.importing.numbers import keep_whole
 from muntin.pipelines.importing.reading import Entry
@@ -116,7 +117,7 @@ class QueryTranslator:
         items = select.expressions
         if len(names) != len(items) or any(item.is_star for item in items):
             what = "a list of columns" if foreign.columns is not None else shown(sink.name)
-            message = f"{what} has {len(names)} columns, and SELECT has {len(items)}"
+            message = f"{what} has {count(len(names), 'column')}, and SELECT has {len(items)}"
             hint = "results keep the names of the query: check them"
             self.notes.add(sink.start, message, hint)
             return

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from muntin.display import count
 from muntin.pipelines.importing.grammar import FIXED_HINT
 from muntin.pipelines.importing.notes import Notes
 from muntin.queries.clauses import WindowClause
@@ -149,7 +150,7 @@ class WindowTranslator:
         arguments = call.expressions
         if len(arguments) not in (_CALLS[name], _CALLS[name] + 1):
             hint = "write HOP(ts, slide, size) or TUMBLE(ts, size)"
-            raise Refusal(call, f"{name.upper()} has {len(arguments)} arguments", hint)
+            raise Refusal(call, f"{name.upper()} has {count(len(arguments), 'argument')}", hint)
         time, *extents = [argument.copy() for argument in arguments]
         if name == "hop":
             extents[:2] = extents[1::-1]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from muntin.display import count
 from muntin.plan.explain.model import Fact
-from muntin.plan.explain.words import count, names
+from muntin.plan.explain.words import names
 from muntin.plan.moves import Move
 from muntin.plan.nodes import Partials, SharedPlan
 from muntin.plan.timeline import MAX_TICK, Timeline

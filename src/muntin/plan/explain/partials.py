@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from muntin.display import count
 from muntin.plan.explain.costs import Costs, used
 from muntin.plan.explain.model import Fact, Item
 from muntin.plan.explain.moves import twin_facts
 from muntin.plan.explain.why import techniques, why
-from muntin.plan.explain.words import amount, count, names, spread, window_text
+from muntin.plan.explain.words import amount, names, spread, window_text
 from muntin.plan.nodes import Final, Partials, SharedPlan, Slicing
 from muntin.queries import BOUNDS
 

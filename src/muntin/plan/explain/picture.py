@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from muntin.display import count
 from muntin.errors import WindowError
 from muntin.plan.explain.costs import COUNTED_EDGES, edge_rate, own_classes
 from muntin.plan.explain.formats import check_format
@@ -20,7 +21,7 @@ from muntin.plan.explain.partials import slices_label, slicing_column
 from muntin.plan.explain.picture_model import Axis, Line
 from muntin.plan.explain.picture_svg import axes_svg
 from muntin.plan.explain.picture_text import axes_text
-from muntin.plan.explain.words import count, length, names
+from muntin.plan.explain.words import length, names
 from muntin.plan.nodes import SharedPlan, Slicing
 from muntin.windows import TIME_LIMIT, DurationLike, EdgeClass, Window, duration, edges_between
 from muntin.windows.duration import is_plain

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from muntin.display import count
 from muntin.plan.explain.costs import HOUR, PLAIN, Costs
 from muntin.plan.explain.model import Fact, Item
 from muntin.plan.explain.moves import moves_facts
 from muntin.plan.explain.partials import PartialsItems, slices_label, slicing_column
-from muntin.plan.explain.words import amount, count, names, times_fewer
+from muntin.plan.explain.words import amount, names, times_fewer
 from muntin.plan.nodes import SharedPlan
 
 __all__ = ["SHOWN", "Fact", "Item", "render"]
@@ -101,7 +102,9 @@ def _saving(costs: Costs) -> tuple[Fact, ...]:
     if rolled:
         rows += f"; {count(rolled, 'set')} more {'is' if rolled == 1 else 'are'} rolled up"
     edges, own = costs.edges_per_hour()
-    ends = f"partials end at {amount(edges)} edges/h instead of {amount(own)}"
+    noun = "slice" if amount(edges) == "1" else "slices"
+    cut = f"all sets of partials cut {amount(edges)} {noun} an hour"
+    ends = f"{cut}, the queries alone {amount(own)}"
     return (
         Fact("updates_per_row_shared", fed, rows if queries > 1 else "", aside=True),
         Fact("updates_per_row_unshared", queries),

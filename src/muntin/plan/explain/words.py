@@ -6,19 +6,10 @@ import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
 
+from muntin.display import count
 from muntin.windows import Window, duration_text
 
 _SHOWN_NAMES = 6
-_PLURALS = {"query": "queries", "edge class": "edge classes", "set of partials": "sets of partials"}
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> count(1, "query"), count(4096, "query")
-    ('1 query', '4,096 queries')
-    """
-    return f"{number:,} {noun if number == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
 
 def amount(number: Fraction | float) -> str:
@@ -59,14 +50,16 @@ def length(window: Window, value: int) -> str:
     """
     if window.unit == "duration":
         return duration_text(value)
-    return f"{value:,} rows" if window.measure == "rows" else f"{value:,}"
+    return count(value, "row") if window.measure == "rows" else f"{value:,}"
 
 
 def window_text(window: Window) -> str:
     """Range and slide, and where windows end if that is not on the slide."""
     parts = [f"range {length(window, window.range)}", f"slide {length(window, window.period)}"]
     if window.phase:
-        parts.append(f"ends at {length(window, window.phase).removesuffix(' rows')} past")
+        counted = window.measure == "rows" and window.unit != "duration"
+        past = f"{window.phase:,}" if counted else length(window, window.phase)
+        parts.append(f"ends at {past} past")
     return " ".join(parts)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from muntin.display import count
 from muntin.errors import DataError
 from muntin.sinks import Sink, Writer
 from muntin.spark.streaming.arrivals import Arrivals
@@ -222,15 +223,15 @@ class BatchRunner:
         bad_rows = sum(report.bad_rows for report in reports)
         if bad_rows and self._limits.fail_on_bad_rows:
             raise DataError(
-                f"{bad_rows:,} rows of batch {record.batch} have no time that can be used",
+                f"batch {record.batch} has {count(bad_rows, 'row')} without a usable time",
                 hint='start again with on_bad_row="skip" to count them and leave them out',
             )
         errors = sum((Counter(report.errors) for report in reports), Counter[str]())
         if errors.total() and self._limits.fail_on_errors:
-            name, count = errors.most_common(1)[0]
+            name, most = errors.most_common(1)[0]
             raise DataError(
-                f"{errors.total():,} values of batch {record.batch} failed (overflow, division by "
-                f"zero or a bad cast), {count:,} of them in query {name}",
+                f"{count(errors.total(), 'value')} of batch {record.batch} failed (overflow, "
+                f"division by zero or a bad cast), {most:,} of them in query {name}",
                 hint='start again with on_error="null", or with a query that guards the expression',
             )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any, Self
 
+from muntin.display import count, html_facts
 from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
 from muntin.queries import DropQuery, QueriesLike, Query, Statement
@@ -252,3 +253,13 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.progress()}>"
+
+    def _repr_html_(self) -> str:
+        """How it goes, and the queries with their rows of results, for notebooks."""
+        progress = self.progress()
+        results = {
+            query.name: count(progress.results.get(query.name, 0), "row")
+            for query in self.queries()
+        }
+        listed = html_facts("Results so far", results)
+        return f"{progress._repr_html_()}\n<details>{listed}</details>"

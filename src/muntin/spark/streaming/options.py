@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from muntin.display import count
 from muntin.errors import DataError, WindowError
 from muntin.plan import Timeline
 from muntin.spark.streaming.batches import Limits
@@ -102,7 +103,7 @@ def bucket_count(partitions: int, buckets: int | None) -> Buckets:
         return Buckets.by_default(partitions)
     if buckets < partitions:
         raise DataError(
-            f"there are {buckets} buckets for {partitions} partitions",
+            f"{count(buckets, 'bucket')} for {count(partitions, 'partition')}",
             hint="use at least one bucket for each partition",
         )
     return Buckets(partitions, buckets)

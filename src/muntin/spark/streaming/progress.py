@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
+from muntin.display import count, html_facts
 from muntin.windows import duration_text
+
+_DAY = 86_400  # seconds
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -48,15 +53,71 @@ class RunProgress:
         """Rows a second in the last batch."""
         return self.batch_rows / self.batch_seconds if self.batch_seconds else 0.0
 
+    @property
+    def lag_text(self) -> str:
+        """The lag as people read it: above a day, the day that rows have come to.
+
+        So far behind, rows are old ones that are read again, and their distance to the clock
+        says less than their date.
+        """
+        if self.lag is None or self.seen is None:
+            return "-"
+        if abs(self.lag) < 60:
+            return f"{self.lag:.1f} s"
+        if abs(self.lag) <= _DAY:
+            return duration_text(round(self.lag) * 1_000_000)
+        return f"at {moment_text(self.seen)[:10]}"
+
+    @property
+    def _behind(self) -> str:
+        if self.lag is None or self.seen is None:
+            return ""
+        if abs(self.lag) <= _DAY:
+            return f"{duration_text(round(self.lag) * 1_000_000)} behind the clock"
+        return f"at {moment_text(self.seen)} of its time"
+
     def __str__(self) -> str:
-        state = "runs" if self.is_active else "has ended"
+        rows = f"{count(self.rows, 'row')} in {count(self.batches, 'batch')}"
         parts = [
-            f"{self.queries} queries over {self.rows:,} rows in {self.batches:,} batches",
-            f"{sum(self.results.values()):,} rows of results",
+            f"{count(self.queries, 'query')} over {rows}",
+            count(sum(self.results.values()), "row of results"),
             f"the last batch took {self.batch_seconds:.2f} s ({self.rate:,.0f} rows/s)",
-            f"{self.late_rows:,} late and {self.bad_rows:,} bad rows",
-            f"{self.state_bytes:,} bytes of state",
+            f"{self.late_rows:,} late and {count(self.bad_rows, 'bad row')}",
+            f"{count(self.state_bytes, 'byte')} of state",
+            *filter(None, [self._behind]),
         ]
-        if self.lag is not None:
-            parts.append(f"{duration_text(round(self.lag) * 1_000_000)} behind the clock")
-        return f"The stream {state}: " + ", ".join(parts)
+        return f"{self._state}: " + ", ".join(parts)
+
+    @property
+    def _state(self) -> str:
+        return f"The stream {'runs' if self.is_active else 'has ended'}"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        return html_facts(
+            self._state,
+            {
+                "queries": f"{self.queries:,}",
+                "rows": f"{self.rows:,} in {count(self.batches, 'batch')}",
+                "rows of results": f"{sum(self.results.values()):,}",
+                "late rows": f"{self.late_rows:,}",
+                "bad rows": f"{self.bad_rows:,}",
+                "failed values": f"{sum(self.errors.values()):,}",
+                "last batch": f"{count(self.batch_rows, 'row')} in {self.batch_seconds:.2f} s",
+                "state": count(self.state_bytes, "byte"),
+                "lag": self.lag_text,
+            },
+        )
+
+
+def moment_text(tick: int) -> str:
+    """A tick of a time column that holds times, as a time of day; far years as a number.
+
+    >>> moment_text(1_381_152_600_000_000)
+    '2013-10-07 13:30:00'
+    """
+    try:
+        moment = _EPOCH + timedelta(microseconds=tick)
+    except OverflowError:
+        return f"{tick:,}"
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
