@@ -244,7 +244,7 @@ def test_files_that_workers_wrote_elsewhere_are_not_committed(tmp_path: Path) ->
     entries = writer.write(0, 0, {"a": numbers(1)})
     for path in (tmp_path / "out").glob("a/*"):
         path.unlink()
-    with pytest.raises(SinkError, match="names 1 files that are not in"):
+    with pytest.raises(SinkError, match="names 1 file not in"):
         sink.commit(0, entries)
     with pytest.raises(SinkError, match="is no folder on this worker"):
         sinks.ParquetWriter(str(tmp_path / "elsewhere")).write(0, 0, {"a": numbers(1)})

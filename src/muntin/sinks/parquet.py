@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from muntin.display import count
 from muntin.sinks import layout
 from muntin.sinks.compaction import Compactor
 from muntin.sinks.data_file import data_path, write_data
@@ -197,8 +198,8 @@ class ParquetSink(Sink[FileEntry]):
         missing = [entry.path for entry in entries if not (self.root / entry.path).exists()]
         if missing:
             raise SinkError(
-                f"files that batch {batch_id} names are not in {self.root}: {len(missing):,}, such "
-                f"as {missing[0]}",
+                f"batch {batch_id} names {count(len(missing), 'file')} not in {self.root}, such as "
+                f"{missing[0]}",
                 hint="the driver and all workers must share the folder",
             )
 
