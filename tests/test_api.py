@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -31,6 +32,34 @@ def test_pandas_in_pandas_out() -> None:
     result = muntin.aggregate(frame, SQL, time="ts")["q"]
     assert isinstance(result, pd.DataFrame)
     assert pa.Table.from_pandas(result, EXPECTED.schema, preserve_index=False) == EXPECTED
+
+
+COUNT = "SELECT count(*) AS n, sum(v) AS s FROM t [RANGE 5 SLIDE 5]"
+MIXED = pd.DataFrame({"ts": [0, 1, 6], "mixed": [1, "a", 2.5], "v": [1, 2, 3]})
+OBJECTS = pl.DataFrame(
+    {"ts": [0, 1, 6], "mixed": pl.Series([object()] * 3, dtype=pl.Object), "v": [1, 2, 3]}
+)
+
+
+@pytest.mark.parametrize(
+    "frame", [MIXED, OBJECTS, OBJECTS.lazy()], ids=["pandas", "polars", "lazy"]
+)
+def test_a_column_that_arrow_cannot_hold_matters_where_it_is_read(frame: Any) -> None:
+    results = muntin.aggregate(frame, COUNT, time="ts")
+    assert results.table("q1").column("s").to_pylist() == [3, 3]
+    for text in (COUNT.replace("v)", "mixed)"), COUNT + " WHERE mixed['a'] > 1"):
+        with pytest.raises(muntin.QueryError, match="column mixed cannot be read"):
+            muntin.aggregate(frame, text, time="ts")
+    with pytest.raises(DataError, match="column mixed cannot be read"):
+        muntin.aggregate(frame, COUNT, time="mixed")
+
+
+def test_such_a_column_of_a_table() -> None:
+    rows = pa.table({"ts": [0, 1, 6], "w": [1, 2, 3]})
+    text = COUNT.replace("v)", "t2.v)") + " JOIN t2 ON w = t2.v"
+    for table in (MIXED, OBJECTS):
+        found = muntin.aggregate(rows, text, time="ts", tables={"t2": table})
+        assert found.table("q1").column("s").to_pylist() == [3, 3]
 
 
 def test_a_named_pandas_index_is_a_column() -> None:
@@ -122,7 +151,7 @@ def test_results_show_in_notebooks_without_markup_of_their_own() -> None:
         (pa.table({"ts": pa.array([2**62], pa.int64())}), "more than 2..61 ticks"),
         (pa.table({"ts": pa.array([2**63], pa.uint64())}), "beyond 64-bit"),
         (pa.table({"ts": pa.array([0], pa.uint8())}), "does not fit the type of 'ts', uint8"),
-        (pd.DataFrame({"ts": [1, "a"]}), "the pandas frame cannot be read"),
+        (pd.DataFrame({"ts": [1, "a"]}), "column ts cannot be read"),
         (pd.DataFrame([[1, 2]], columns=["ts", "ts"]), "the pandas frame cannot be read"),
         (pl.DataFrame({"ts": [1]}).lazy().select("nope"), "the polars frame cannot be read"),
     ],

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import DataError
+from muntin.expressions.storage import UNREADABLE
 
 _LAID_OUT = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
@@ -179,15 +180,24 @@ def _as_table(batch: Any, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
 
 
+_OBJECTS = "it holds Python objects"
+_PANDAS_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
+
+
 def _read_pandas(data: Any) -> Input:
+    # A named index is a column to its user; an unnamed one is only a row number.
+    index = data.index.name is not None
     try:
-        # A named index is a column to its user; an unnamed one is only a row number.
-        table = pa.Table.from_pandas(data, preserve_index=data.index.name is not None)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        raise DataError(
-            f"the pandas frame cannot be read: {error}",
-            hint="give every column one name and one type, with DataFrame.astype",
-        ) from error
+        table = pa.Table.from_pandas(data, preserve_index=index)
+    except _PANDAS_ERRORS as error:
+        bad = {} if data.columns.has_duplicates else _unreadable(data, pa.table, _PANDAS_ERRORS)
+        if not bad:
+            raise DataError(
+                f"the pandas frame cannot be read: {error}",
+                hint="give every column one name and one type, with DataFrame.astype",
+            ) from error
+        rest = pa.Table.from_pandas(data.drop(columns=[*bad]), preserve_index=index)
+        table = _with_unreadable(rest, [*data.columns], bad, "DataFrame.astype")
     table = table.replace_schema_metadata(None)
     return Input(table.schema, [table], _to_pandas)
 
@@ -195,14 +205,48 @@ def _read_pandas(data: Any) -> Input:
 def _read_polars(data: Any) -> Input:
     import polars as pl  # noqa: PLC0415 - only for users of polars
 
+    errors = (pl.exceptions.PolarsError, pa.ArrowException)
     try:
-        table = (data.collect() if isinstance(data, pl.LazyFrame) else data).to_arrow()
-    except (pl.exceptions.PolarsError, pa.ArrowException) as error:
+        frame = data.collect() if isinstance(data, pl.LazyFrame) else data
+        # Of these polars would give the addresses.
+        bad = {name: _OBJECTS for name, kind in frame.schema.items() if kind == pl.Object}
+        try:
+            rest = frame.drop([*bad]).to_arrow()
+        except errors:
+            bad |= _unreadable(frame.drop([*bad]), pl.DataFrame.to_arrow, errors)
+            rest = frame.drop([*bad]).to_arrow()
+    except errors as error:
         raise DataError(
             f"the polars frame cannot be read: {error}",
             hint="select the columns that the queries use, and cast those that Arrow lacks",
         ) from error
+    table = _with_unreadable(rest, frame.columns, bad, "DataFrame.cast")
     return Input(table.schema, [table], _to_polars)
+
+
+def _unreadable(
+    data: Any, read: Callable[[Any], pa.Table], errors: tuple[type[Exception], ...]
+) -> dict[Any, str]:
+    """The columns of a frame that Arrow has no type for, and why."""
+    found = {}
+    for name in data.columns:
+        try:
+            read(data[[name]])
+        except errors as error:
+            found[name] = str(error.args[0] if error.args else error)
+    return found
+
+
+def _with_unreadable(
+    rest: pa.Table, names: list[Any], bad: Mapping[Any, str], remedy: str
+) -> pa.Table:
+    """The table with such columns in their places; only a query that reads one is refused."""
+    for place, name in enumerate(names):
+        if name in bad:
+            note = {UNREADABLE: f"{bad[name]}\0give it one type, with {remedy}"}
+            field = pa.field(str(name), pa.struct([]), metadata=note)
+            rest = rest.add_column(place, field, pa.nulls(rest.num_rows, pa.struct([])))
+    return rest
 
 
 def _read_spark(data: Any) -> Input:

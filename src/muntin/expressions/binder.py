@@ -11,22 +11,22 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.errors import did_you_mean
-from muntin.expressions import forms, grammar, literals
+from muntin.expressions import forms, grammar, literals, nested
 from muntin.expressions import types as t
 from muntin.expressions.coercion import in_zone
 from muntin.expressions.problems import BindingError
 from muntin.expressions.refused import unknown_function
 from muntin.expressions.registry import apply, functions
-from muntin.expressions.storage import spark_type
+from muntin.expressions.storage import check_readable, spark_type
 from muntin.expressions.structure import structure
-from muntin.expressions.tree import Column, Literal, Node
+from muntin.expressions.tree import Call, Column, Literal, Node
 from muntin.expressions.zones import UTC, Zone
 
 MAX_DEPTH = 100
 NEAREST = 5
 CASTS = {"tinyint": t.TINYINT, "smallint": t.SMALLINT, "bigint": t.BIGINT}
 # Functions that are written in terms of others.
-SPELLED_OUT = frozenset(["isnotnull", "date_part", *CASTS])
+SPELLED_OUT = frozenset(["isnotnull", "date_part", nested.GET, *CASTS])
 
 
 class Binder:
@@ -78,20 +78,61 @@ class Binder:
         return known
 
     def _find(self, node: exp.Column) -> Column:
+        field = self._field(node)
+        return Column(field.name, spark_type(field.type))
+
+    def _field(self, node: exp.Column) -> pa.Field:
         found = self._fields.get(node.name.lower(), [])
         if isinstance(node.this, exp.Star) or node.args.get("db"):
             raise BindingError(f"{node.sql(dialect='spark')} is no column", hint="name one column")
         if not found:
             known = [field.name for fields in self._fields.values() for field in fields]
             hint = did_you_mean(node.name, known) or _nearest(node.name, known)
-            raise BindingError(f"no column {node.name}", hint=hint)
+            # What stands before a dot may have been meant for the name of a stream.
+            other = node.meta.get("qualifier")
+            what = "no column, stream or table" if other else "no column"
+            raise BindingError(f"{what} {node.name}", hint=other or hint)
         if len(found) > 1:
             names = ", ".join(field.name for field in found)
             raise BindingError(
                 f"column {node.name} is ambiguous: {names}",
                 hint="names are compared regardless of case; rename one of them",
             )
-        return Column(found[0].name, spark_type(found[0].type))
+        check_readable(found[0])
+        return found[0]
+
+    def part(self, node: exp.Bracket | exp.Dot) -> Node:
+        """A field of a struct or an element of an array, as a value."""
+        return nested.value_of(self._step(node), node.sql(dialect="spark"))
+
+    def _whole(self, node: exp.Expr) -> Node:
+        """What a part is taken of: a column of any type, or another part."""
+        node = node.unnest()
+        if isinstance(node, exp.Column):
+            field = self._field(node)
+            return Column(field.name, field.type)
+        if isinstance(node, exp.Bracket | exp.Dot) or _is_get(node):
+            return self._step(node)
+        raise BindingError(
+            f"{node.sql(dialect='spark')} has no parts", hint="columns have fields and elements"
+        )
+
+    def _step(self, node: exp.Expr) -> Call:
+        arguments = node.expressions
+        of, index = (node.this, arguments[:1]) if arguments else (node.this, [node.expression])
+        if _is_get(node):
+            of, index = arguments[0], arguments[1:]
+        whole, shown = self._whole(of), of.sql(dialect="spark")
+        if len(arguments) > 2 or len(index) != 1:
+            raise BindingError(f"{shown} takes one index", hint=f"write {shown}[0]")
+        name = index[0].name if isinstance(index[0], exp.Identifier | exp.Literal) else ""
+        is_text = isinstance(index[0], exp.Identifier) or index[0].is_string
+        if is_text and not node.args.get("offset"):
+            return nested.field_of(whole, name, shown)
+        function = nested.GET if _is_get(node) else nested.ITEM
+        if node.args.get("offset") == 1:
+            function = nested.TRY_ELEMENT_AT if node.args.get("safe") else nested.ELEMENT_AT
+        return nested.element_of(function, whole, self.bind(index[0]), shown)
 
     def _dispatch(self, node: exp.Expr) -> Node:
         kind = type(node)
@@ -141,6 +182,8 @@ class Binder:
         name = node.name.lower()
         if name == "isnotnull":
             return self.call("not", self.call("is null", *node.expressions))
+        if _is_get(node):
+            return nested.value_of(self._step(node), node.sql(dialect="spark"))
         if name == "date_part" and len(node.expressions) == 2:
             return forms.extracted(self, node.expressions[0].name, node.expressions[1])
         if name in CASTS and len(node.expressions) == 1:
@@ -215,16 +258,15 @@ def _refusal(node: exp.Expr) -> BindingError:
         return BindingError(
             "OVER (...) is not supported", hint="the window is given after FROM, once per query"
         )
-    if isinstance(node, exp.Bracket | exp.Dot):
-        return BindingError(
-            f"{text} reads a part of a nested value",
-            hint="select the fields you need into columns of their own first",
-        )
     if isinstance(node, exp.Func):
         return unknown_function(text.partition("(")[0], known_names())
     return BindingError(
         f"{text} is not supported in an expression", hint="use operators, CASE and known functions"
     )
+
+
+def _is_get(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() == nested.GET
 
 
 def _literal(binder: Binder, node: exp.Expr) -> Literal:
@@ -234,6 +276,8 @@ def _literal(binder: Binder, node: exp.Expr) -> Literal:
 HANDLERS: dict[type[exp.Expr], Callable[[Binder, Any], Node]] = {
     exp.Column: Binder.column,
     exp.Anonymous: Binder.anonymous,
+    exp.Bracket: Binder.part,
+    exp.Dot: Binder.part,
     exp.Literal: _literal,
     **forms.HANDLERS,
 }

@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from muntin.expressions import types as t
+from muntin.expressions.nested import can_fail, is_step
 from muntin.expressions.parts import Part, constant, physical
 from muntin.expressions.problems import BindingError
 from muntin.expressions.registry import functions
@@ -49,13 +50,15 @@ class Compiler:
     """Compiles expressions that will be evaluated together.
 
     `names` maps input columns to the names they have in the frame (polars reads some names as
-    patterns, so ours are plain). `constants` are columns to add that hold one value in every row.
+    patterns, so ours are plain), and `nested` does the same for parts of nested ones.
+    `constants` are columns to add that hold one value in every row.
     `stages` are lists of columns to add after these, in this order, before the compiled
     expressions can be evaluated: empty unless expressions are deep.
     """
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
+        self.nested: dict[Node, str] = {}
         self.constants: dict[str, pl.Series] = {}
         self.stages: list[list[pl.Expr]] = []
         self._known: dict[Node, tuple[Part, int, int]] = {}
@@ -65,7 +68,7 @@ class Compiler:
     def compile(self, node: Node) -> Part:
         """The polars expressions for a node."""
         # Operands before what uses them, without recursion: expressions may be deep.
-        for below in reversed(list(walk(node))):
+        for below in reversed(list(walk(node, is_step))):
             if below not in self._known:
                 self._known[below] = self._visit(below)
         return self._known[node][0]
@@ -79,6 +82,8 @@ class Compiler:
         """The part, its weight (about the size of its expressions) and its earliest stage."""
         if isinstance(node, Column):
             return self._column(node), 1, 0
+        if is_step(node):
+            return self._part(node), 1, 0
         if isinstance(node, Literal):
             return self._settle(node, Constant(node.value, node.type))
         return self._call(node)
@@ -91,6 +96,13 @@ class Compiler:
         name = self.names.setdefault(node.name, f"c{len(self.names)}")
         value = pl.col(name)
         return Part(value.to_physical() if t.is_decimal(node.type) else value)
+
+    def _part(self, node: Node) -> Part:
+        """A part of a nested column, which the frame has as a column, and where it is missing."""
+        name = self.nested.setdefault(node, f"n{len(self.nested)}")
+        value = pl.col(name)
+        failed = pl.col(f"{name}_failed") if can_fail(node) else None
+        return Part(value.to_physical() if t.is_decimal(node.type) else value, failed)
 
     def _call(self, node: Call) -> tuple[Part, int, int]:
         if all(arg in self._constant for arg in node.args):

@@ -12,6 +12,7 @@ from muntin.expressions import types as t
 from muntin.expressions.binding import Bound
 from muntin.expressions.compiler import Compiler
 from muntin.expressions.evaluator import Evaluated, single
+from muntin.expressions.nested import extract
 from muntin.expressions.storage import spark_type, standard
 
 # Below this many rows, polars' optimizer takes longer than the work it saves.
@@ -28,6 +29,7 @@ class Program:
         compiler = Compiler()
         parts = [compiler.compile(bound.root) for bound in bounds]
         self._names = compiler.names
+        self._nested = compiler.nested
         self._stages = compiler.stages
         self._outputs = [part.value.alias(f"v{i}") for i, part in enumerate(parts)] + [
             part.failed.alias(f"e{i}") for i, part in enumerate(parts) if part.failed is not None
@@ -63,6 +65,9 @@ class Program:
 
     def _frame(self, table: pa.Table) -> pl.DataFrame:
         columns = {ours: incoming(table.column(name)) for name, ours in self._names.items()}
+        for step, ours in self._nested.items():
+            values, failed = extract(table, step)
+            columns |= {ours: incoming(values), f"{ours}_failed": pa.array(failed)}
         if not columns:
             columns = {"": table.column(0)}
         frame = pl.from_arrow(pa.table(columns), rechunk=False)

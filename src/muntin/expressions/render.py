@@ -90,6 +90,10 @@ def _special(node: Call) -> tuple[str, int]:
         return f"{name.upper()}({render(args[0])} AS {name_of(node.type)})", ATOM
     if name == "case":
         return _case(_flat(node)), ATOM
+    if name == "field":
+        return f"{_inside(args[0], ATOM)}.{quoted_name(render(args[1]))}", ATOM
+    if name == "[]":
+        return f"{_inside(args[0], ATOM)}[{render(args[1])}]", ATOM
     return f"{name}({', '.join(render(arg) for arg in _flat(node))})", ATOM
 
 

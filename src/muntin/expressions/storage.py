@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.errors import DataError
+from muntin.errors import DataError, MuntinError
 from muntin.expressions import types as t
 from muntin.expressions.problems import BindingError
 
@@ -13,6 +13,8 @@ SIGNED = {pa.uint8(): t.SMALLINT, pa.uint16(): t.INT, pa.uint32(): t.BIGINT}
 STRINGS = (pa.string(), pa.large_string(), pa.string_view())
 BINARIES = (pa.binary(), pa.large_binary(), pa.binary_view())
 NANOS_PER_MICRO = 1000
+# The note on a column of a frame that Arrow cannot hold: why, and what to do, NUL between them.
+UNREADABLE = b"muntin.unreadable"
 
 
 def spark_type(stored: pa.DataType) -> pa.DataType:
@@ -46,6 +48,14 @@ def spark_type(stored: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal(stored) and _is_spark_decimal(stored):
         return pa.decimal128(stored.precision, stored.scale)
     raise BindingError(f"a column of type {stored} cannot be used", hint=_hint(stored))
+
+
+def check_readable(field: pa.Field, error: type[MuntinError] = BindingError) -> None:
+    """Refuse a column that could not be read from the user's frame."""
+    note = (field.metadata or {}).get(UNREADABLE)
+    if note is not None:
+        why, _, hint = note.decode().partition("\0")
+        raise error(f"column {field.name} cannot be read: {why}", hint=hint)
 
 
 def column_type(stored: pa.DataType) -> pa.DataType:
@@ -96,8 +106,12 @@ def _is_spark_decimal(stored: pa.DataType) -> bool:
 
 
 def _hint(stored: pa.DataType) -> str:
+    if pa.types.is_struct(stored) and stored.num_fields:
+        return f"name a field of it, such as .{stored.field(0).name}"
+    if pa.types.is_list(stored) or pa.types.is_large_list(stored):
+        return "name an element of it, such as [0], or element_at(..., 1)"
     if pa.types.is_nested(stored):
-        return "select the fields you need into columns of their own first"
+        return "select the values you need into columns of their own first"
     if pa.types.is_decimal(stored):
         return f"cast it to a decimal of at most {t.MAX_DIGITS} digits first"
     return "cast it to a number, string, date or timestamp first"

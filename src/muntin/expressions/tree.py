@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -51,11 +51,11 @@ class Call:
 Node = Column | Literal | Call
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, without recursion."""
+def walk(node: Node, ends: Callable[[Node], bool] | None = None) -> Iterator[Node]:
+    """The node and all below it, without recursion; not below what is an end."""
     pending = [node]
     while pending:
         current = pending.pop()
         yield current
-        if isinstance(current, Call):
+        if isinstance(current, Call) and not (ends is not None and ends(current)):
             pending.extend(current.args)

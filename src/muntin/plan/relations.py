@@ -175,7 +175,9 @@ class Relating:
                 hint = "rename the column before, or give the table another name"
                 message = f"there is a column named {name} already, beside table {table}'s own"
                 self._problem(column(table, join.start), message, hint)
-            self.fields.append(pa.field(name, field.type, field.nullable or join.kind == "left"))
+            self.fields.append(
+                pa.field(name, field.type, field.nullable or join.kind == "left", field.metadata)
+            )
         merged = {
             right.name.lower()
             for left, right in join.on

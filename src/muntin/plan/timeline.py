@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import DataError, WindowError, did_you_mean
+from muntin.expressions.storage import check_readable
 from muntin.windows import Window
 
 Ticks = npt.NDArray[np.int64]
@@ -54,6 +55,7 @@ class Timeline:
             )
         if len(exact) > 1:
             raise DataError(f"the time column {column!r} is ambiguous", hint="rename one of them")
+        check_readable(schema.field(exact[0]), DataError)
         timeline = cls(exact[0], schema.field(exact[0]).type)
         timeline._check_type()
         return timeline

@@ -9,7 +9,7 @@ from muntin.queries.clauses import WindowClause
 from muntin.queries.depth import balance
 from muntin.queries.groups import Item, Resolver, clashes, name_groups, read_groups
 from muntin.queries.joins import read_joins, table_name
-from muntin.queries.normalize import normalize, plain_text
+from muntin.queries.normalize import default_name, normalize
 from muntin.queries.query import BOUNDS, Output, Query, column, is_column
 from muntin.queries.report import Report
 from muntin.queries.scope import Scope
@@ -180,7 +180,7 @@ class _Analysis:
         elif not check_expression(inner, self.report):
             # More questions about the parts of what is refused would only distract.
             settled = True
-        name = alias.name if alias is not None else _default_name(inner, settled)
+        name = alias.name if alias is not None else "" if settled else default_name(inner)
         if not name and not settled:
             self.report.add(node, "a column without a name", "write AS and a name")
         return Item(inner, name, alias is not None, settled)
@@ -250,9 +250,3 @@ class _Analysis:
                 "leave out one of them: which groups an empty window would have is not known",
             )
         return node is not None
-
-
-def _default_name(node: exp.Expr, settled: bool) -> str:
-    if settled:
-        return ""
-    return node.name if isinstance(node, exp.Column) else plain_text(node)

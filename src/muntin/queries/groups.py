@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from muntin.queries.aggregate_calls import aggregate_calls, as_call
-from muntin.queries.normalize import fold, plain_text, take
+from muntin.queries.normalize import default_name, fold, plain_text, take
 from muntin.queries.query import BOUNDS, Output, column, is_column
 from muntin.queries.report import Report
 from muntin.queries.source import position, shown
@@ -98,8 +98,7 @@ def name_groups(groups: list[exp.Expr], items: list[Item]) -> tuple[list[Output]
         item = next(iter(same + named), None)
         if item is not None:
             rest.remove(item)
-        default = group.name if isinstance(group, exp.Column) else plain_text(group)
-        outputs.append(Output(item.name if item is not None else default, group))
+        outputs.append(Output(item.name if item is not None else default_name(group), group))
     return outputs, rest
 
 
@@ -143,6 +142,8 @@ class Resolver:
                 check_call(call, self.report)
             elif isinstance(part, exp.Column):
                 self._replace_alias(part, known)
+            elif isinstance(part, exp.Bracket) and isinstance(part.find(exp.Column), exp.Column):
+                self._refuse(part, plain_text(part))
             else:
                 stack.extend(part.iter_expressions())
         return take(root)
@@ -162,10 +163,9 @@ class Resolver:
         if replacement is not None:
             node.replace(exp.Paren(this=replacement.copy()))
             return
-        self._refuse(node)
+        self._refuse(node, shown(node.name))
 
-    def _refuse(self, node: exp.Column) -> None:
-        name = shown(node.name)
+    def _refuse(self, node: exp.Expr, name: str) -> None:
         if is_column(node, *BOUNDS):
             self.report.add(
                 node,

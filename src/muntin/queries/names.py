@@ -100,4 +100,7 @@ def _unknown(column: exp.Expr, origins: list[Origin]) -> ExpressionError:
     known = {own for origin in origins for own in (origin.columns or {}).values()}
     where = f" in {shown(origins[0].label)}" if len(origins) == 1 else ""
     hint = did_you_mean(column.name, known) or f"there are {len(known)} columns{where}"
-    return ExpressionError(f"no column {shown(column.name)}{where}", hint=hint)
+    # What stands before a dot may have been meant for the name of a stream or table.
+    other = column.meta.get("qualifier")
+    what = "no column, stream or table" if other else "no column"
+    return ExpressionError(f"{what} {shown(column.name)}{where}", hint=other or hint)

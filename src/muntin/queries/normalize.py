@@ -144,6 +144,19 @@ def plain_text(node: exp.Expr) -> str:
     return canonical_text(bare)
 
 
+def default_name(node: exp.Expr) -> str:
+    """What a column of results is called that has no name: as a column or field, or its text.
+
+    >>> from muntin.queries import parse_expression
+    >>> default_name(parse_expression("l['a']")), default_name(parse_expression("l['a'] + 1"))
+    ('a', "l['a'] + 1")
+    """
+    if isinstance(node, exp.Column):
+        return node.name
+    last = node.expressions[-1] if isinstance(node, exp.Bracket) and node.expressions else None
+    return last.name if last is not None and last.is_string else plain_text(node)
+
+
 def fold(node: exp.Expr) -> exp.Expr:
     """A copy in which letter case of names, quoting and parentheses make no difference.
 
@@ -156,6 +169,10 @@ def fold(node: exp.Expr) -> exp.Expr:
             part.set("quoted", False)
         elif isinstance(part, exp.Anonymous):
             part.set("this", part.name.lower())
+        elif isinstance(part, exp.Literal) and part.is_string:
+            # A field of a struct is found in any letter case.
+            if isinstance(part.parent, exp.Bracket):
+                part.set("this", part.name.lower())
         elif isinstance(part, exp.Paren) and part is not root:
             part.replace(part.this.pop())
     return take(root)

@@ -73,9 +73,9 @@ _NODES: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
         "write the value itself",
     ),
     (
-        (exp.Dot, exp.Bracket),
-        "fields and elements of nested values are not supported",
-        "select them into columns of their own before",
+        (exp.Dot, exp.Slice),
+        "this part of a nested value is not supported",
+        "name a field, as in l.a, or an element, as in arr[0]",
     ),
     (
         (exp.Cube, exp.Rollup, exp.GroupingSets),
