@@ -10,7 +10,8 @@ import pytest
 
 from muntin.engine import LocalEngine, sweeping
 from muntin.engine.naive import answer
-from muntin.engine.sweeping_kernels import sweep
+from muntin.engine.sweeping import reads_of
+from muntin.engine.sweeping_kernels import BLOCK, _total, sweep
 from muntin.plan import build_plan
 from muntin.queries import queries
 
@@ -87,3 +88,22 @@ def test_totals_may_wrap_around() -> None:
     order = np.argsort(edges, kind="stable")
     found = sweep(rows, np.zeros(3, np.int64), 1, edges, order, spans, places)
     assert found.tolist() == [[5], [most]]
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 100])
+def test_a_range_of_cells_is_the_sum_of_blocks_and_single_cells(size: int) -> None:
+    rng = np.random.default_rng(size)
+    totals = rng.integers(-(2**40), 2**40, size)
+    padded = np.zeros(-(-size // BLOCK) * BLOCK, np.int64)
+    padded[:size] = totals
+    blocks = padded.reshape(-1, BLOCK).sum(axis=1)
+    for low in range(size):
+        for high in range(low, size + 1):
+            assert _total(totals, blocks, low, high) == totals[low:high].sum()
+
+
+def test_reads_are_counted_as_they_are_made() -> None:
+    held = np.zeros((3, 50), np.bool_)
+    held[0, 3:40] = True  # 13 cells, the block from 16 to 31, 8 cells
+    held[1, [1, 5]] = True
+    assert reads_of(held).tolist() == [13 + 1 + 8, 2, 0]

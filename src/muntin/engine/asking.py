@@ -15,6 +15,7 @@ Ints = npt.NDArray[np.int64]
 # Windows that outnumber slices by far, or very many, are better looked for group by group.
 _MOST_PER_SLICE = 4
 _FEW_WINDOWS = 1 << 10
+# Pairs of query and window.
 _MOST_RUNS = 1 << 22
 
 
@@ -55,7 +56,7 @@ def ask(family: Family, starts: Ints, members: Sequence[int]) -> Asking | None:
     sizes = np.maximum(highest - lowest + 1, 0)
     if sizes.sum(dtype=np.float64) > _FEW_WINDOWS + _MOST_PER_SLICE * starts.size * len(specs):
         return None
-    if sizes[spec_of].sum() > _MOST_RUNS or sizes.sum() * len(members) > _MOST_RUNS:
+    if sizes[spec_of].sum() > _MOST_RUNS:
         return None
     owners, places = _listed(sizes)
     ends = phases[owners] + (lowest[owners] + places) * slides[owners]

@@ -32,6 +32,7 @@ Floats = npt.NDArray[np.float64]
 _BLOCK = 1 << 15
 # Beyond these, other ways are better: entries of all predicates, windows of a group per entry.
 _MOST_QUESTIONS = 1 << 28
+_MOST_RUNS = 1 << 22
 _MOST_WINDOWS = 64
 _READ = {"count", "count_if", "sum", "avg"}
 _NO_FACTORS = np.empty(0)
@@ -59,7 +60,8 @@ class Placer:
         if len(members) * self._table.starts.size > _MOST_QUESTIONS or not self._reads(family):
             return None
         asking = ask(family, self._starts, members)
-        if asking is None:
+        # The runs of every predicate are found in a table of all its windows.
+        if asking is None or asking.lows.size * len(members) > _MOST_RUNS:
             return None
         reach = asking.reach(self._starts.size)
         slots = self._slots

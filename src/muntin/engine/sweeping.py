@@ -19,7 +19,7 @@ from muntin.engine.asking import Asking, ask
 from muntin.engine.families import Family
 from muntin.engine.partials import SliceTable
 from muntin.engine.rollup import truth_of
-from muntin.engine.sweeping_kernels import sweep
+from muntin.engine.sweeping_kernels import BLOCK, sweep
 from muntin.plan.selection import Cells
 
 Ints = npt.NDArray[np.int64]
@@ -55,6 +55,18 @@ class Spans:
         return cls(np.column_stack((lows, highs)), firsts)
 
 
+def reads_of(held: Bools) -> Ints:
+    """How many totals are read for each predicate: whole blocks of cells, and single ones."""
+    spans = Spans.of(held)
+    lows, highs = spans.bounds.T
+    firsts, lasts = (lows + BLOCK - 1) // BLOCK, highs // BLOCK
+    reads = np.where(
+        firsts < lasts, lasts - firsts + firsts * BLOCK - lows + highs - lasts * BLOCK, highs - lows
+    )
+    totals = np.concatenate(([0], np.cumsum(reads)))
+    return totals[spans.firsts[1:]] - totals[spans.firsts[:-1]]
+
+
 class Sweep:
     """The runs of a family over one table: pairs of query and window, in that order.
 
@@ -72,7 +84,7 @@ class Sweep:
         held: Bools,
     ) -> None:
         self.asking = asking
-        self.steps = int(cells.size + 2 * held.sum(axis=1)[asking.members].sum())
+        self.steps = int(cells.size + 2 * reads_of(held)[asking.members].sum())
         self._table = table
         self._family = family
         self._places = {member: place for place, member in enumerate(family.members)}
@@ -122,13 +134,14 @@ def make_sweep(table: SliceTable, selection: Cells, family: Family) -> Sweep | N
     if asking is None:
         return None
     cells, held = truth_of(table, selection, members)
-    if _READS * rolled_up < 2 * held.sum(axis=1)[asking.members].sum():
-        return None
     # Neighbouring codes become neighbouring cells, so that a range of ranks is a range of cells.
     codes = np.empty(held.shape[1], np.int64)
     codes[cells] = table.codes
     order = np.argsort(codes)
     ranks = np.empty_like(order)
     ranks[order] = np.arange(order.size)
+    held = held[:, order]
+    if _READS * rolled_up < 2 * reads_of(held)[asking.members].sum():
+        return None
     begins = np.append(begins, table.starts.size)
-    return Sweep(table, family, asking, begins, ranks[cells], held[:, order])
+    return Sweep(table, family, asking, begins, ranks[cells], held)

@@ -1,4 +1,8 @@
-"""A compiled sweep over slices in order of time, with one running total a cell."""
+"""A compiled sweep over slices in order of time, with running totals in two levels.
+
+Every cell has a total, and so has every block of 16 neighbouring cells: a range of cells is read
+as whole blocks, and single cells at its ends.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,27 @@ import numpy.typing as npt
 from muntin.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
+
+_BITS = 4
+BLOCK = 1 << _BITS
+
+
+@compiled
+def _total(totals: Ints, blocks: Ints, low: int, high: int) -> int:
+    """The sum of the totals of cells ``low`` to ``high - 1``."""
+    total = np.int64(0)
+    first, last = (low + BLOCK - 1) >> _BITS, high >> _BITS
+    if first >= last:
+        for value in totals[low:high]:
+            total += value
+        return int(total)
+    for value in totals[low : first << _BITS]:
+        total += value
+    for value in blocks[first:last]:
+        total += value
+    for value in totals[last << _BITS : high]:
+        total += value
+    return int(total)
 
 
 @compiled
@@ -25,12 +50,14 @@ def sweep(
     """
     width, runs = rows.shape[1], places.shape[0]
     totals = np.zeros((width, size), np.int64)
+    blocks = np.zeros((width, (size >> _BITS) + 1), np.int64)
     out = np.zeros((runs, width), np.int64)
     row = 0
     for edge in order:
         while row < edges[edge]:
             for k in range(width):
                 totals[k, cells[row]] += rows[row, k]
+                blocks[k, cells[row] >> _BITS] += rows[row, k]
             row += 1
         # Before the first row all totals are zero.
         if row > 0:
@@ -38,9 +65,7 @@ def sweep(
             for span in range(places[run, 0], places[run, 1]):
                 low, high = spans[span, 0], spans[span, 1]
                 for k in range(width):
-                    total = np.int64(0)
-                    for value in totals[k, low:high]:
-                        total += value
+                    total = _total(totals[k], blocks[k], low, high)
                     if edge >= runs:
                         out[run, k] += total
                     else:
