@@ -31,6 +31,14 @@ VALID = [
 ]
 
 
+def test_the_time_column_may_come_first_as_the_papers_write_it() -> None:
+    first = "SELECT count(*) FROM s [WATTR ts RANGE 4 SLIDE 1]"
+    last = "SELECT count(*) FROM s [RANGE 4 SLIDE 1 WATTR ts]"
+    assert queries(first) == queries(last)
+    with pytest.raises(QueryError, match="a second WATTR"):
+        queries("SELECT count(*) FROM s [WATTR ts RANGE 4 SLIDE 1 WATTR ts]")
+
+
 def test_statements() -> None:
     statements = parse(
         f"""

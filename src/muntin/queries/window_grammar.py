@@ -52,13 +52,20 @@ class WindowGrammar(_Base):
             """Refuses the text at a token."""
 
     def _parse_bracket_window(self) -> WindowClause:
-        """Reads [RANGE r SLIDE s OFFSET o WATTR column] or [ROWS n SLIDE m]."""
+        """Reads [RANGE r SLIDE s OFFSET o WATTR column] or [ROWS n SLIDE m].
+
+        WATTR may also come first, as the papers write it.
+        """
         opening = self._curr
         self._advance()
+        parts: dict[str, exp.Expr] = {}
+        if self._match_texts(("WATTR",)):
+            parts["time"] = self._parse_time_column()
+            self._match(TokenType.COMMA)
         if not self._match_texts(("RANGE", "ROWS")):
             self.refuse("expected RANGE or ROWS", BRACKET_HINT)
         measure = "rows" if self._prev.text.upper() == "ROWS" else "time"
-        parts: dict[str, exp.Expr] = {"range": self._parse_extent()}
+        parts["range"] = self._parse_extent()
         while not self._match(TokenType.R_BRACKET):
             self._match(TokenType.COMMA)
             if not self._match_texts(_CLAUSES):
