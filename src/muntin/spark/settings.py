@@ -52,7 +52,7 @@ _ALWAYS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-# The JVM's collector of choice, G1, lets the heap of a stream grow for hours towards all that it
+# The JVM's collector of choice, G1, lets the heap of a stream grow and grow towards all that it
 # may take, little of it in use, and when it is small, marks it without pause. The serial one
 # takes what is in use and some more, and little time for a heap of up to a gigabyte, which is
 # what a driver has unless it is told otherwise. It grows where it must, so it may begin small.
