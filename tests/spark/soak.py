@@ -195,7 +195,7 @@ def verdict(before: Stretch, after: Stretch) -> list[str]:
         grown += [name] if is_grown else []
         print(
             f"{HEADINGS[name]}: {then:,.0f} after {before.batches:,} batches, {now:,.0f} after "
-            f"{after.batches:,}, {now / then - 1:+.1%}{' TOO MUCH' if is_grown else ''}"
+            f"{after.batches:,}, {now / max(then, 1) - 1:+.1%}{' TOO MUCH' if is_grown else ''}"
         )
     return grown
 
