@@ -202,12 +202,36 @@ def test_a_version_without_a_column_is_refused_and_changes_nothing() -> None:
     for other in (close.drop_columns("cp"), close.drop_columns("kind"), wrong):
         with pytest.raises(DataError, match="there is no column close"):
             engine.update_table("close", other)
-    with pytest.raises(DataError, match="no table 'clos'"):
+    with pytest.raises(DataError, match="no table 'clos'") as caught:
         engine.update_table("clos", close)
+    assert "did you mean close?" in str(caught.value.hint)
     engine.feed(trades)
     alone = LocalEngine(plan, 0, tables={"close": close})
     alone.feed(trades)
     assert engine.close()["q1"].equals(alone.close()["q1"])
+
+
+def test_a_table_may_come_before_the_queries_that_join_it() -> None:
+    rng = random.Random(9301)
+    trades, close = stream(rng, 60), closing(rng)
+    first, second = queries(
+        "CREATE QUERY all AS SELECT count(*) AS n FROM trades [RANGE 5 SLIDE 5];"
+        "CREATE QUERY joined AS SELECT sum(cp) AS x FROM trades t [RANGE 5 SLIDE 5]"
+        " JOIN close ON t.symbol = close.symbol"
+    )
+    engine = LocalEngine(build_plan([first], trades.schema, "ts"), 0)
+    engine.update_table("close", close.drop_columns("cp"))
+    # No query joins it yet, so its columns may change.
+    engine.update_table("CLOSE", close)
+    assert list(engine.tables) == ["close"]
+    engine.add(second)
+    engine.feed(trades)
+    plan = build_plan([first, second], trades.schema, "ts", tables={"close": close.schema})
+    other = LocalEngine(plan, 0, tables={"close": close})
+    other.feed(trades)
+    assert engine.close() == other.close()
+    with pytest.raises(DataError, match="there is no column close"):
+        engine.update_table("close", close.drop_columns("cp"))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

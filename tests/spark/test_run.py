@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from muntin import sinks
-from muntin.errors import MuntinError, QueryError
+from muntin.errors import DataError, MuntinError, QueryError
 from muntin.queries import queries
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.handle import Run
@@ -88,7 +88,6 @@ def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:
     with run(
         stream.frame(spark),
         VWAP,
-        tables={"names": names[0]},
         checkpoint=tmp_path / "ck",
         partitions=1,
         buckets=3,
@@ -109,14 +108,22 @@ def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(QueryError, match="nope"):
             started.add("CREATE QUERY bad AS SELECT sum(nope) FROM t [RANGE '1 min' SLIDE '1 min']")
         step()
+        with pytest.raises(QueryError, match="names"):
+            started.add(JOINED)
+        # No query joins it yet, so its columns may change.
+        started.update_table("names", names[0].drop_columns("long"))
+        started.update_table("Names", names[0])
         started.add([TURNOVER, JOINED])
         started.remove("vwap")
         with pytest.raises(QueryError, match="already"):
             started.add(TURNOVER)
         step()
         started.add(TURNOVER.replace("CREATE", "CREATE OR REPLACE").replace("15 min", "10 min"))
-        started._planner.tables._given["names"] = names[1]
-        started.refresh("names")
+        with pytest.raises(DataError, match="columns of table 'names' have changed"):
+            started.update_table("names", names[1].drop_columns("long"))
+        with pytest.raises(DataError, match="no table 'nams'"):
+            started.update_table("nams", names[1])
+        started.update_table("names", names[1])
         step()
         for query in started.queries():
             started.remove(query.name)

@@ -24,6 +24,7 @@ from muntin.plan import build_plan
 from muntin.plan.continuity import dated, settled
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.owners import Reviewer, share_all
+from muntin.plan.relations import table_named
 from muntin.queries import Query
 
 Ints = npt.NDArray[np.int64]
@@ -195,13 +196,13 @@ class LocalEngine:
         self._adopt(kept)
 
     def update_table(self, name: str, table: pa.Table) -> None:
-        """Join rows that come from now on with another version of a table; those before stay."""
-        known = {each.lower(): each for each in self.tables}
-        if name.lower() not in known:
-            hint = did_you_mean(name, self.tables) or "give it with tables= at the start"
-            raise DataError(f"there is no table {name!r}", hint=hint)
-        name = known[name.lower()]
-        check_version(name, self.tables[name].schema, table.schema)
+        """Join rows that come from now on with another version of a table; those before stay.
+
+        A name that is new adds a table, for queries that join later.
+        """
+        name = table_named(name, self.tables)
+        if name in self.tables and self.plan.is_joined(name):
+            check_version(name, self.tables[name].schema, table.schema)
         tables = {**self.tables, name: table}
         self._stage_a = StageA(self.plan, tables)
         self.tables = tables

@@ -194,6 +194,11 @@ class SharedPlan:
                 read |= bound.columns
         return [name for name in self.source.names if name in read]
 
+    def is_joined(self, table: str) -> bool:
+        """Whether a query joins a table; letter case makes no difference."""
+        joins = (join for relation in self.relations for join in relation.joins)
+        return any(join.table.lower() == table.lower() for join in joins)
+
     @cached_property
     def families(self) -> tuple[int, ...]:
         """A number for each final, the same for those that are answered together.

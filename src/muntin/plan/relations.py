@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
 
-from muntin.errors import ExpressionError, Problem, QueryError, did_you_mean
+from muntin.errors import DataError, ExpressionError, Problem, QueryError, did_you_mean
 from muntin.expressions import BindingError, Bound, bind, subexpression
 from muntin.expressions.coercion import in_zone, unify
 from muntin.expressions.types import name_of
@@ -54,6 +55,27 @@ class Relation:
     joins: tuple[TableJoin, ...]
     schema: pa.Schema
     zone: Zone = UTC
+
+
+def table_named(name: str, known: Collection[str]) -> str:
+    """The known table of a name in any case; or the name, where it is that of another table.
+
+    One that is nearly known is refused: a slip of the pen would leave the table as it was, and
+    the answers wrong.
+
+    >>> table_named("CLOSE", ["close"]), table_named("index", ["close"])
+    ('close', 'index')
+    """
+    lowered = {each.lower(): each for each in known}
+    if name.lower() in lowered:
+        return lowered[name.lower()]
+    near = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.8)
+    if near:
+        raise DataError(
+            f"there is no table {name!r}",
+            hint=f"did you mean {lowered[near[0]]}? A new table needs a name less like it",
+        )
+    return name
 
 
 def relate(

@@ -97,6 +97,15 @@ class Run:
         self._check_active()
         self._planner.refresh(table)
 
+    def update_table(self, name: str, frame: Any) -> None:
+        """Give a static table another frame; rows from the next batch on are joined with it.
+
+        A name that is new adds a table, for queries that join later: its columns are known then.
+        The frame is read once; the run goes on with it, also after a restart.
+        """
+        self._check_active()
+        self._planner.update_table(name, frame)
+
     def queries(self) -> list[Query]:
         """The queries that the next batch runs with, in the order they joined."""
         return list(self._planner.catalog)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from threading import RLock
+from typing import Any
 
 import pyarrow as pa
 
@@ -116,9 +117,17 @@ class Planner:
     def refresh(self, table: str) -> None:
         """Read a table again; rows of the next batch on are joined with what it holds."""
         with self.lock:
-            versions = self.tables.refresh(table)
-            self.tables.versions = versions
-            self._write(self.catalog, self._changes.asked)
+            self._use(self.tables.refresh(table))
+
+    def update_table(self, name: str, frame: Any) -> None:
+        """Join rows of the next batch on with another frame; a name that is new adds a table."""
+        with self.lock:
+            joined = self.current.is_joined(name)
+            self._use(self.tables.update(name, frame, is_joined=joined))
+
+    def _use(self, versions: dict[str, str]) -> None:
+        self.tables.versions = versions
+        self._write(self.catalog, self._changes.asked)
 
     @property
     def current(self) -> SharedPlan:

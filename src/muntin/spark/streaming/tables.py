@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from muntin.errors import DataError, did_you_mean
 from muntin.frames import is_on_spark, read_tables
+from muntin.plan.relations import table_named
 from muntin.spark.streaming.checkpoint import Checkpoint, load_table
 from muntin.spark.streaming.problems import reason_of
 
@@ -50,14 +51,23 @@ class StaticTables:
                 f"table {name!r} was not given at this start, so there is nothing to read again",
                 hint="start the run with tables= to change it",
             )
-        frame = {matches[0]: self._given[matches[0]]}
-        table = read_tables(_arrow_frames(frame))[matches[0]]
-        if table.schema != self.schemas[matches[0]]:
+        return self.update(matches[0], self._given[matches[0]], is_joined=True)
+
+    def update(self, name: str, frame: Any, *, is_joined: bool) -> dict[str, str]:
+        """The versions to use after a table has another frame; a name that is new adds one.
+
+        A table that no query joins may have other columns than before.
+        """
+        name = table_named(name, self.versions)
+        table = read_tables(_arrow_frames({name: frame}))[name]
+        if is_joined and table.schema != self.schemas[name]:
             raise DataError(
                 f"the columns of table {name!r} have changed",
                 hint="replace the queries that join it, with a table of another name",
             )
-        return {**self.versions, matches[0]: self._checkpoint.save_table(table)}
+        version = self._checkpoint.save_table(table)
+        self._given[name], self.schemas[name] = frame, table.schema
+        return {**self.versions, name: version}
 
 
 def _arrow_frames(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
