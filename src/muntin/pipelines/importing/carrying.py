@@ -14,7 +14,12 @@ from muntin.pipelines.importing.notes import Notes
 from muntin.pipelines.importing.queries import QueryTranslator, check_sink
 from muntin.pipelines.importing.reading import Dialect, Entry, detect, read_entries
 from muntin.pipelines.importing.roles import roles
-from muntin.pipelines.importing.statements import ForeignQuery, ForeignTable, Skipped
+from muntin.pipelines.importing.statements import (
+    ForeignQuery,
+    ForeignTable,
+    SessionZone,
+    Skipped,
+)
 from muntin.pipelines.importing.view_entries import write_out_views
 from muntin.pipelines.importing.writing import block, query_text
 from muntin.pipelines.model import Pipeline
@@ -25,6 +30,7 @@ from muntin.queries.spec import is_path, read_text
 from muntin.queries.statement_reader import QueryNames
 
 NOTHING_HINT = "CREATE TABLE and SELECT over windows, in Spark's or Flink's SQL, are carried over"
+ZONE_HINT = "a stream has one; import what belongs to the other from a file of its own"
 SINK_HINT = "a sink that no query names would take the results of all"
 _ROUNDS = 4
 
@@ -74,11 +80,14 @@ class _Importer:
     def imported(self) -> Imported:
         """The whole translation."""
         self._remark_skipped()
+        timezone = self._timezone()
         write_out_views(self.entries, self.notes)
         foreign = [one.foreign for one in self.entries if one.foreign is not None]
         self.roles = roles(foreign)
         folder = Path.cwd() if self.file is None else Path(self.file).absolute().parent
-        self.declarations = DeclarationTranslator(self.notes, self.roles, self.flink, folder)
+        self.declarations = DeclarationTranslator(
+            self.notes, self.roles, self.flink, folder, timezone
+        )
         self.queries = self._queries()
         self._declare()
         self._check()
@@ -94,6 +103,21 @@ class _Importer:
                 self.notes.statement = number
                 self.notes.remark(entry.foreign.remark)
                 entry.settled = True
+
+    def _timezone(self) -> str | None:
+        """The time zone that the file sets for its session."""
+        found: str | None = None
+        for number, entry in enumerate(self.entries):
+            one = entry.foreign
+            if not isinstance(one, SessionZone):
+                continue
+            entry.settled = True
+            if found not in (None, one.name):
+                self.notes.statement = number
+                message = f"another time zone than {found}, {one.name}, is left out"
+                self.notes.add(one.start, message, ZONE_HINT)
+            found = found or one.name
+        return found
 
     def _queries(self) -> dict[int, CreateQuery]:
         foreign = [one.foreign for one in self.entries]

@@ -36,10 +36,19 @@ class DeclarationTranslator:
         roles: What each table is for.
         flink: Whether the file is Flink's.
         folder: What paths are relative to.
+        timezone: That of the file's session, if it sets one.
     """
 
-    def __init__(self, notes: Notes, roles: Mapping[str, Role], flink: bool, folder: Path) -> None:
+    def __init__(
+        self,
+        notes: Notes,
+        roles: Mapping[str, Role],
+        flink: bool,
+        folder: Path,
+        timezone: str | None = None,
+    ) -> None:
         self.notes = notes
+        self.zone = {} if timezone is None else {"timezone": timezone}
         self.roles = roles
         self.flink = flink
         self.folder = folder
@@ -75,7 +84,8 @@ class DeclarationTranslator:
         self.notes.add(start, f"nothing declares {shown(name)}", GUESS_HINT)
         times = [query.time for query in queries if query.source.lower() == name.lower()]
         time = next((time for time in times if time), "ts") if kind == "stream" else None
-        options = {"format": "json", "path": name} | ({"time": time} if time else {})
+        stream = {"time": time} | self.zone if time else {}
+        options = {"format": "json", "path": name} | stream
         columns = guess_columns(name, queries, time) or [("key", "STRING")]
         return declaration(kind.upper(), name, columns, options)
 
@@ -164,7 +174,7 @@ class DeclarationTranslator:
             time = next((name for name, kind in columns if kind in _TIMES), "ts")
             message = f"{shown(table.name)} does not say what its time is"
             self.notes.add(table.start, message, TIME_HINT)
-        options = {"time": time}
+        options = {"time": time} | self.zone
         for mark in table.watermarks[:1]:
             lateness = self._lateness(mark)
             options |= {"lateness": lateness} if lateness else {}

@@ -8,12 +8,15 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from muntin.errors import DataError
+from muntin.expressions.zone_names import zone
 from muntin.pipelines.importing.statements import (
     ForeignNode,
     ForeignQuery,
     ForeignStatement,
     ForeignTable,
     Remark,
+    SessionZone,
     Skipped,
 )
 from muntin.pipelines.importing.table_grammar import TableGrammar
@@ -35,6 +38,8 @@ _SESSION = {
 _SET_HINT = "what changes answers belongs into the options of a stream; see docs/sql-files.md"
 _IDLE_HINT = "a Muntin file needs nothing of the kind"
 _STATEMENT_SET = ("EXECUTE", "STATEMENT", "SET", "BEGIN")
+# How SET names the session's time zone, written without spaces.
+_ZONE_SETTINGS = ("spark.sql.session.timezone=", "table.local-time-zone=", "timezone")
 
 
 class FlinkTokens(Muntin):
@@ -75,7 +80,10 @@ class ForeignGrammar(TableGrammar):
             return self._parse_foreign_insert(first)
         word = first.text.upper()
         if word in _SESSION:
+            zone = _session_zone(self._tokens[self._index + 1 :]) if word == "SET" else None
             self._advance(len(self._tokens) - self._index)
+            if zone is not None:
+                return SessionZone(zone, first.start)
             lost = _SESSION[word]
             said = "has no counterpart" if lost else "is left out"
             hint = _SET_HINT if lost else _IDLE_HINT
@@ -151,3 +159,15 @@ class ForeignGrammar(TableGrammar):
         if name is None:
             self.refuse(f"expected the name of {what}", START_HINT)
         return Reference(name.name, start)
+
+
+def _session_zone(tokens: list[Token]) -> str | None:
+    """The time zone that a SET names, if it is one that Muntin knows."""
+    said = "".join(token.text for token in tokens)
+    for setting in _ZONE_SETTINGS:
+        if said.lower().startswith(setting):
+            try:
+                return zone(said[len(setting) :]).name
+            except DataError:
+                return None
+    return None

@@ -86,7 +86,15 @@ class Skipped:
     remark: Remark
 
 
-ForeignStatement: TypeAlias = ForeignTable | ForeignQuery | Skipped
+@dataclass(frozen=True)
+class SessionZone:
+    """SET of the session's time zone, which Muntin's streams have as an option."""
+
+    name: str
+    start: int
+
+
+ForeignStatement: TypeAlias = ForeignTable | ForeignQuery | SessionZone | Skipped
 
 
 class ForeignNode(exp.Expression):

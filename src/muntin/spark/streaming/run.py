@@ -149,7 +149,7 @@ def run(
         kept.check()
         kept.refuse_closed()
         known = kept.changes()
-        static = StaticTables(tables, kept, known.tables if known else {})
+        static = StaticTables(tables, kept, known.tables if known else {}, zone.name)
         planner = Planner(
             source, time, kept, static, name=name, strategy=strategy, optimizer=optimizer, zone=zone
         )

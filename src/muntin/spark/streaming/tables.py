@@ -25,14 +25,21 @@ class StaticTables:
         checkpoint: Where versions are kept.
         known: The versions that the checkpoint says are in use; a table that is not given again
             stays as it was.
+        timezone: That of the run, in which times of Spark's frames are shown: the session may
+            have another one when the run goes on.
     """
 
     def __init__(
-        self, given: Mapping[str, Any] | None, checkpoint: Checkpoint, known: Mapping[str, str]
+        self,
+        given: Mapping[str, Any] | None,
+        checkpoint: Checkpoint,
+        known: Mapping[str, str],
+        timezone: str = "UTC",
     ) -> None:
         self._checkpoint = checkpoint
+        self._timezone = timezone
         self._given = dict(given or {})
-        read = read_tables(_arrow_frames(given))
+        read = read_tables(_arrow_frames(given, timezone))
         names = {name.lower() for name in read}
         kept = {name: version for name, version in known.items() if name.lower() not in names}
         self.versions = {name: checkpoint.save_table(table) for name, table in read.items()} | kept
@@ -59,7 +66,7 @@ class StaticTables:
         A table that no query joins may have other columns than before.
         """
         name = table_named(name, self.versions)
-        table = read_tables(_arrow_frames({name: frame}))[name]
+        table = read_tables(_arrow_frames({name: frame}, self._timezone))[name]
         if is_joined and table.schema != self.schemas[name]:
             raise DataError(
                 f"the columns of table {name!r} have changed",
@@ -70,12 +77,12 @@ class StaticTables:
         return {**self.versions, name: version}
 
 
-def _arrow_frames(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _arrow_frames(given: Mapping[str, Any] | None, timezone: str) -> Mapping[str, Any] | None:
     """Frames that Arrow's readers know: those of Spark are collected."""
     if not isinstance(given, Mapping):
         return given
     return {
-        name: _collected(name, frame) if is_on_spark(frame) else frame
+        name: _shown_in(_collected(name, frame), timezone) if is_on_spark(frame) else frame
         for name, frame in given.items()
     }
 
@@ -93,6 +100,17 @@ def _collected(name: str, frame: Any) -> pa.Table:
             f"table {name!r} cannot be read: {reason}",
             hint="a run that is under way goes on with what it has of the table",
         ) from error
+
+
+def _shown_in(table: pa.Table, timezone: str) -> pa.Table:
+    """The same instants, shown in a zone."""
+    fields = [
+        field.with_type(pa.timestamp(field.type.unit, timezone))
+        if pa.types.is_timestamp(field.type) and field.type.tz
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
 
 
 def _listed_again(frame: DataFrame) -> DataFrame:
