@@ -40,8 +40,9 @@ demo: setup ## Run 256 queries over a stream of made-up trades on local Spark
 bench: setup ## Run one benchmark: make bench NAME=local
 	$(BIN)/muntin bench $(NAME) $(ARGS)
 
-chaos: setup ## Kill a stream's driver and workers at random moments, 50 seeds
+chaos: setup ## Kill a stream at random moments, 50 seeds, and damage each of its files
 	$(BIN)/python tests/spark/chaos.py 50
+	$(BIN)/python tests/spark/damage.py
 
 soak: setup ## Run 5,000 small batches and compare what is held with 1,000; takes an hour
 	$(BIN)/python tests/spark/soak.py 5000

@@ -70,6 +70,9 @@ def claim(root: Path, run: str) -> None:
     owner = check_owner(root, run)
     if owner is None or (run and not owner):
         make_folder(root)
+        if not (root / QUERIES).exists():
+            # Before the marker: where that is, readers expect the queries.
+            _write_queries(root, {})
         write_atomically(root / MARKER, seal({"format": FORMAT, "run": run}))
 
 
@@ -78,7 +81,7 @@ def check_owner(root: Path, run: str) -> str | None:
     owner = read_marker(root)
     if owner is None:
         names = (path.name for path in root.iterdir()) if root.exists() else ()
-        foreign = sorted(name for name in names if not name.startswith("."))
+        foreign = sorted(name for name in names if not name.startswith(".") and name != QUERIES)
         if COMMITS in foreign:
             raise SinkError(
                 f"{root} holds results of Muntin, but its {MARKER} is gone",
@@ -109,7 +112,10 @@ def declared(root: Path) -> dict[str, pa.Schema]:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        return {}
+        raise SinkError(
+            f"{path} is missing, so that queries without results are not known",
+            hint="restore it from a copy; the run makes it again when it starts",
+        ) from None
     return {
         name: pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
         for name, schema in opened(content, str(path))["queries"].items()
@@ -118,14 +124,17 @@ def declared(root: Path) -> dict[str, pa.Schema]:
 
 def declare(root: Path, schemas: Mapping[str, pa.Schema]) -> None:
     """Add queries to those that are known; a name in another case replaces the one before."""
-    known = declared(root)
+    known = declared(root) if (root / QUERIES).exists() else {}
     added = {name.lower() for name in schemas}
     merged = {name: schema for name, schema in known.items() if name.lower() not in added}
     merged |= schemas
-    if merged == known:
-        return
+    if merged != known:
+        _write_queries(root, merged)
+
+
+def _write_queries(root: Path, schemas: Mapping[str, pa.Schema]) -> None:
     encoded = {
         name: base64.b64encode(schema.serialize().to_pybytes()).decode()
-        for name, schema in merged.items()
+        for name, schema in schemas.items()
     }
     write_atomically(root / QUERIES, seal({"format": FORMAT, "queries": encoded}))

@@ -107,8 +107,9 @@ class FileLog:
         """The files of the entries behind one, and up to another."""
         for number in range(first + 1, last + 1):
             path = self._folder / str(number)
+            compacted = _compacted(path)
             # One that is compacted begins with all files before.
-            for entry in reversed(self._read(path if path.exists() else _compacted(path))):
+            for entry in reversed(self._read(compacted if compacted.exists() else path)):
                 if entry["batchId"] != number:
                     break
                 yield entry["path"]
@@ -133,7 +134,7 @@ class FileLog:
         except FileNotFoundError:
             raise missing(path) from None
         except (ValueError, KeyError, TypeError) as error:
-            raise damaged(path, f"it is not a log of files ({error})") from error
+            raise damaged(path, "it is not a log of files, or cut off") from error
 
 
 def _compacted(path: Path) -> Path:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from muntin.spark.streaming.arrivals import marks
 from muntin.spark.streaming.logs import SparkLogs
-from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.spark.streaming.records import BatchRecord, RecordLog
-from muntin.spark.streaming.writing import RESTORE, missing
+from muntin.spark.streaming.writing import missing
 
 _PLANNED = (
     "results of the batch may be committed, so nothing is changed. Restore the folder spark of the "

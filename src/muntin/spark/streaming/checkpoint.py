@@ -22,7 +22,7 @@ from muntin.spark.streaming.audit import check_moment
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.lock import hold
 from muntin.spark.streaming.logs import SparkLogs
-from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.spark.streaming.records import RecordLog
 from muntin.spark.streaming.writing import (
     damaged,
@@ -144,7 +144,10 @@ class Checkpoint:
         """The queries and tables that the next batch runs with; None for a fresh checkpoint."""
         versions = _versions(self.root / _CHANGES)
         if not versions:
-            raise missing(self.root / _CHANGES / _change_name(0))
+            raise CheckpointError(
+                f"the queries of the checkpoint are missing: {self.root / _CHANGES} is empty",
+                hint=RESTORE,
+            )
         content = read_sealed(versions[max(versions)], self.run)
         assert content is not None
         queries, asked = tuple(content["queries"]), tuple(content["asked"])

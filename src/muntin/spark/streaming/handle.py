@@ -73,7 +73,7 @@ class Run:
                 checkpoint.root,
             )
         else:
-            self._driver.start(self._columns())
+            self._start()
 
     def add(self, query: QueriesLike) -> None:
         """Let queries join, from the next batch on; the change is durable on return.
@@ -224,7 +224,16 @@ class Run:
             # A query reads a column that is not shipped: go on with it, between two batches.
             with self._driver.pause():
                 self._planner.apply(statements, None)
-                self._driver.start(self._columns())
+                self._start()
+
+    def _start(self) -> None:
+        from py4j.protocol import Py4JError  # noqa: PLC0415  imported when it is used
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        try:
+            self._driver.start(self._columns())
+        except (Py4JError, PySparkException) as error:
+            raise self._error(error) from error
 
     def _columns(self) -> list[str]:
         """The columns to ship: those of the plan, and of a batch that is to be run again.

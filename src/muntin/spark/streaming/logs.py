@@ -38,13 +38,15 @@ class SparkLogs:
 
     def check_readable(self) -> None:
         """Refuse files that Spark would fail at with an error that does not name them."""
-        path = self.folder / "metadata"
+        path, planned = self.folder / "metadata", self.planned()
         if self.committed() >= 0:
             self._lines(self.folder / "commits" / str(self.committed()))
+        for batch in range(max(planned - 1, 0), planned + 1):
+            self.offsets(batch)
         try:
             json.loads(path.read_bytes())["id"]
         except FileNotFoundError:
-            if self.planned() >= 0:
+            if planned >= 0:
                 raise missing(path) from None
         except (ValueError, KeyError, TypeError) as error:
             raise damaged(path, "it does not hold the id of a streaming query") from error
@@ -58,13 +60,11 @@ class SparkLogs:
         """The lines of a log's file: a version and JSON at least."""
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
-            if not lines[0].startswith("v"):
-                raise ValueError("it has no version")
             json.loads(lines[1])
         except FileNotFoundError:
             raise missing(path) from None
         except (ValueError, IndexError) as error:
-            raise damaged(path, f"it is not a log of Spark's ({error})") from error
+            raise damaged(path, "it is not a log of Spark's, or cut off") from error
         return lines
 
 

@@ -14,7 +14,15 @@ _RAISED = re.compile(r"(?:[A-Za-z_][\w$]*\.)*[A-Za-z_][\w$]*(?:Error|Exception):
 # What Spark writes before the reason why a task failed in the JVM.
 _LOST = re.compile(r"Lost task [^\n]*?\([^()\n]*executor [^()\n]*\): (.+)")
 
+# What Spark writes before the reason why a query failed that no batch tells of.
+_FAILED = re.compile(r"\[STREAM_FAILED\] .*? terminated with exception: (.*?)(?: SQLSTATE: \w+)?")
+
 _FULL = ("No space left on device", "Disk quota exceeded")
+# Where the state is not what Spark wrote, it does not always say which file it was reading.
+_STATE = ("[CANNOT_LOAD_STATE_STORE", "streaming.state.SchemaHelper", "StateSchemaCompatibility")
+RESTORE = (
+    "restore the checkpoint from a copy, or start with an empty one and another folder for results"
+)
 
 
 class CheckpointError(SparkError):
@@ -33,7 +41,14 @@ def as_run_error(error: BaseException, checkpoint: Path) -> MuntinError:
     """
     if isinstance(error, MuntinError):
         return error
+    # PySpark keeps Java's own report apart.
+    report = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
     reason, hint = worker_trouble(str(error)) or reason_of(str(error))
+    if any(words in report for words in _STATE) and not any(words in report for words in _FULL):
+        told = f": {reason}" if reason else ""
+        return CheckpointError(
+            f"the state in {checkpoint / 'spark' / 'state'} cannot be read{told}", hint=RESTORE
+        )
     if hint is None and any(words in reason for words in _FULL):
         # Spark does not say where.
         reason = f"{reason}, for the checkpoint {checkpoint} or Spark's temporary files"
@@ -50,6 +65,8 @@ def reason_of(text: str) -> tuple[str, str | None]:
     ('ValueError: no', None)
     >>> reason_of("calling o1\n: a.B: aborted\n\tat x\nCaused by: a.B: it died\n\tat y")
     ('it died', None)
+    >>> reason_of("[STREAM_FAILED] Query [id = 1] terminated with exception: gone SQLSTATE: XXKST")
+    ('gone', None)
     """
     lines = text.splitlines()
     marks = [i for i, line in enumerate(lines) if line.strip().startswith("Traceback (most recent")]
@@ -61,6 +78,9 @@ def reason_of(text: str) -> tuple[str, str | None]:
     causes = [line.split(": ", 2) for line in lines if line.startswith("Caused by: ")]
     told = [cause[2] for cause in causes if len(cause) > 2]
     given = told or [line.strip() for line in lines if line.strip()]
+    failed = _FAILED.fullmatch(given[0]) if given else None
+    if failed is not None:
+        return failed[1], None
     return given[0] if given else "Spark gives no reason", None
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from muntin.engine.rate import RecentRate
 from muntin.sinks.durable import TEMPORARY, make_folder
-from muntin.spark.streaming.problems import RunError
-from muntin.spark.streaming.writing import RESTORE, missing, read_sealed, write_sealed
+from muntin.spark.streaming.problems import RESTORE, RunError
+from muntin.spark.streaming.writing import missing, read_sealed, write_sealed
 
 REPORT_SCHEMA = "report binary"
 _KEPT = 16

@@ -18,10 +18,9 @@ from muntin.errors import DataError
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.job import Job, current_job, end_task, task_context
-from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.spark.streaming.records import BucketReport
 from muntin.spark.streaming.stage_a import NO_TIME, Counts
-from muntin.spark.streaming.writing import RESTORE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from muntin.sinks.durable import seal, unseal, write_atomically
-from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.problems import RESTORE, CheckpointError
 
-RESTORE = "restore the checkpoint from a copy, or start with an empty one and another folder for \
-results"
 _FULL = "free some space and start again with the same checkpoint: what is committed is safe"
 _NO_FOLDER = "choose a folder, not a file"
 _HINTS = {
@@ -76,6 +75,8 @@ def read_sealed(path: Path, run: str) -> dict[str, Any] | None:
 
 def damaged(path: Path, reason: object) -> CheckpointError:
     """The error for a file of the checkpoint that is not as it was written."""
+    if isinstance(reason, json.JSONDecodeError | UnicodeDecodeError):
+        reason = "it is cut off, or not JSON"
     return CheckpointError(f"{path} is damaged: {reason}", hint=RESTORE)
 
 
