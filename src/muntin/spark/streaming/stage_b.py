@@ -48,6 +48,8 @@ class StateStage:
         blobs, counts = _collect(frames)
         kept = _Bucket(job, bucket, stored)
         answered = kept.answer(blobs, counts.latest)
+        tables = answered.tables.items()
+        results = {name: table.num_rows for name, table in tables if table.num_rows}
         report = BucketReport(
             bucket,
             counts.latest,
@@ -55,8 +57,8 @@ class StateStage:
             counts.late_rows,
             counts.bad_rows,
             dict(counts.errors + answered.errors),
-            {name: table.num_rows for name, table in answered.tables.items() if table.num_rows},
-            kept.store(),
+            results,
+            kept.store(results),
             kept.found,
             kept.token,
             aside=counts.aside,
@@ -148,12 +150,12 @@ class _Bucket:
         if self._is_joined:
             state.adopt(self._job.plan(record.plan))
 
-    def store(self) -> int:
+    def store(self, results: Mapping[str, int]) -> int:
         """Write the state where it changed, and keep it at hand; its size in bytes."""
         if self._is_changed:
             data = self._state.snapshot()
             self._written, self._bytes = uuid4().hex, len(data)
-            self.token = state_token(self._job, self._key[1], self._state)
+            self.token = state_token(self._job, self._key[1], self._state, results)
             self._stored.update((self.token, self._written, self._job.record.plan, data))
         _states.put(self._key, self._written, self._state, self._bytes)
         return self._bytes
@@ -177,15 +179,15 @@ def restored(job: Job, bucket: int, plan: str, data: bytes) -> State:
         ) from error
 
 
-def state_token(job: Job, bucket: int, state: State) -> str:
+def state_token(job: Job, bucket: int, state: State, results: Mapping[str, int]) -> str:
     """What a bucket's state is known by: the same for all attempts at a batch, no two batches.
 
     It is a checksum of the run, the batch that wrote it, the bucket, the plan, the times it has
-    reached and how many entries it keeps; not of its bytes, which attempts may order differently.
+    reached and how many rows it answered in that batch; not of its bytes, which may differ from
+    attempt to attempt, nor of anything that takes looking at all that is kept.
     """
-    entries = [int(store.table().starts.size) for store in state.stores]
-    record = job.record
-    parts = (job.run, record.batch, bucket, record.plan, state.seen, state.watermark, entries)
+    record, counts = job.record, sorted(results.items())
+    parts = (job.run, record.batch, bucket, record.plan, state.seen, state.watermark, counts)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
