@@ -15,6 +15,7 @@ from engine.rich_queries import rich_queries, rich_stream
 from muntin.aggregates import Aggregate, register
 from muntin.engine import LocalEngine, store
 from muntin.engine.slices import moving_slices
+from muntin.engine.slices.key_table import KeyTable
 from muntin.plan import STRATEGIES, build_plan
 from muntin.queries import Query, queries
 
@@ -193,3 +194,44 @@ def test_groups_that_come_and_go_leave_no_trace(monkeypatch: pytest.MonkeyPatch)
         if tick % 100 == 99:
             sizes.append(engine.progress().state_bytes)
     assert max(sizes[3:]) <= 1.1 * max(sizes[:3])
+
+
+def test_keys_that_are_no_bytes_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not KeyTable.takes(pa.list_(pa.int64()))
+    assert all(KeyTable.takes(kind) for kind in (pa.string(), pa.decimal128(9, 2), pa.bool_()))
+
+
+def test_windows_of_very_many_slices_have_room_for_their_carries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Entries that hold many large numbers each: their limbs are settled before they are added up.
+    monkeypatch.setattr(store, "pays_to_move", always)
+    engine = engine_of("SELECT sum(v) AS s FROM s [RANGE 6 SLIDE 1]")
+    found: list[float] = []
+    for tick in range(40):
+        values = [1.7e308, -1.7e308, 2.0**-1074] * 300 + [float(tick)]
+        due = engine.feed(rows([tick] * len(values), ["a"] * len(values), list(values)))
+        found += due["q1"]["s"].to_pylist() if due else []
+    expected = [
+        math.fsum([*range(max(end - 6, 0), end), *([2.0**-1074] * 300 * min(end, 6))])
+        for end in range(1, 40)
+    ]
+    assert found == expected
+
+
+def test_a_query_that_left_is_fed_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(Gcd())
+    monkeypatch.setattr(store, "pays_to_move", always)
+    engine = engine_of(
+        "CREATE QUERY a AS SELECT gcd_of(v) AS d FROM s [RANGE 4 SLIDE 1];"
+        "CREATE QUERY b AS SELECT gcd_of(v) AS d FROM s [RANGE 9 SLIDE 1]"
+    )
+    for tick in range(12):
+        engine.feed(rows([tick], ["a"], [float(6 * tick + 6)]))
+    slices = engine._state.stores[0].moving
+    assert slices is not None
+    assert len(slices._own) == 2
+    engine.remove("b")
+    assert [window.range for _, _, window in slices._own] == [4]
+    found = engine.feed(rows([12], ["a"], [1.0]))
+    assert found["a"]["d"].to_pylist() == [math.gcd(54, 60, 66, 72)]

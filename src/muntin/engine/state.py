@@ -33,6 +33,9 @@ class State:
         self.watermark: int | None = None
         self.seen: int | None = None
         self.stores = [SliceStore(node) for node in plan.partials]
+        # Whether finals may move on by what is sealed; where all of the state is written after
+        # every batch, keeping it as it is written is cheaper.
+        self.moves = True
         self._row_times = row_times or _no_rows
         self._answer = Answerer(plan, self._row_times)
         # The number of each query's next window, and of the first one in an open gap.
@@ -63,16 +66,15 @@ class State:
     def close(self) -> Answered:
         """Answer every window that holds a row and has no answer yet; all queries have a table."""
         for store in self.stores:
-            store.seal(LAST_WINDOW)
+            store.seal(LAST_WINDOW, may_move=self.moves)
         return self._answer_until(np.full(len(self.plan.finals), LAST_WINDOW))
 
     def _seal(self, watermark: int) -> None:
         """Seal the slices below the largest edge that the watermark has reached."""
         for store in self.stores:
             classes = self.plan.slicings[store.node.slicing].classes
-            store.seal(
-                max(phase + (watermark - phase) // period * period for period, phase in classes)
-            )
+            edges = (phase + (watermark - phase) // period * period for period, phase in classes)
+            store.seal(max(edges), may_move=self.moves)
 
     def _answer_until(self, last: Ints) -> Answered:
         answered = self._answer(self.stores, Due(self._next, last, self._gaps))
@@ -126,6 +128,20 @@ class State:
         self.plan, self._answer = plan, Answerer(plan, self._row_times)
         self.stores, self._old_cuts, self._next = stores, cuts, next_windows
         self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
+        self._forget_techniques()
+
+    def _forget_techniques(self) -> None:
+        """Let go of what was kept for queries that have left."""
+        for place, store in enumerate(self.stores):
+            if store.moving is not None:
+                read = (
+                    (index, lowering.member, final.window)
+                    for final in self.plan.finals
+                    if final.partials == place
+                    for lowering in final.lowerings
+                    for index in lowering.accumulators
+                )
+                store.moving.forget_others(set(read))
 
     def snapshot(self, **extra: object) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on identically.

@@ -58,17 +58,18 @@ class SliceStore:
         if len(self._pending) > _PENDING:
             self.table()
 
-    def seal(self, frontier: int) -> None:
+    def seal(self, frontier: int, *, may_move: bool = True) -> None:
         """Seal the slices below a tick.
 
         What came since the last time decides how slices are kept. Where it is more than what was
         there before, all of it is merged, and windows are answered from the whole, which costs no
-        more than the news. Where it is less, finals move on by what is sealed.
+        more than the news. Where it is less, finals move on by what is sealed, if they may.
         """
         news, self._news = self._news, 0
         if self.moving is None:
             waiting = sum(batch.starts.size for batch in self._pending)
-            if pays_to_move(max(news, waiting), self._merged.starts.size):
+            pays = pays_to_move(max(news, waiting), self._merged.starts.size)
+            if may_move and pays and MovingSlices.takes(self.node):
                 self._move()
         elif self.moving.is_worn or not pays_to_move(news, self.moving.size - news):
             self._merged, self.moving = self.moving.table(), None

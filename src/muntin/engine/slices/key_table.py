@@ -49,6 +49,13 @@ class KeyTable:
     [['b', 'a'], [None, 1]]
     """
 
+    @staticmethod
+    def takes(kind: pa.DataType) -> bool:
+        """Whether keys of a type can be written as bytes."""
+        types = pa.types
+        plain = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
+        return plain or types.is_fixed_size_binary(kind) or _is_text(kind)
+
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self.types = tuple(types)
         self._plain = [place for place, kind in enumerate(types) if not _is_text(kind)]

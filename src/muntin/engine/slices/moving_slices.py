@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from muntin.engine.ordering import sort_order
 from muntin.engine.partials import PartialBatch, SliceTable, merge, nothing
+from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.open_log import OpenLog, Run
 from muntin.engine.slices.own_slices import OwnSlices
 from muntin.engine.slices.places import Places
@@ -40,6 +41,11 @@ class MovingSlices:
         self._began = 0
         self._own: dict[tuple[int, int, Window], OwnSlices] = {}
         self._ranks = np.empty(0, np.int64)
+
+    @staticmethod
+    def takes(node: Partials) -> bool:
+        """Whether groups of these partials can be told apart by the bytes of their keys."""
+        return all(KeyTable.takes(bound.type) for bound in node.grouping)
 
     @property
     def size(self) -> int:
@@ -94,6 +100,11 @@ class MovingSlices:
                 held = self.places.held()
                 self._own[key].feed(self.log.run(), index, self.places.chains, held)
         return self._own[key]
+
+    def forget_others(self, asked: set[tuple[int, int, Window]]) -> None:
+        """Keep techniques over own slices for these accumulators, predicates and windows only."""
+        self._told -= sum(own.steps for key, own in self._own.items() if key not in asked)
+        self._own = {key: own for key, own in self._own.items() if key in asked}
 
     def taken_steps(self) -> int:
         """Aggregations along time since the last call."""

@@ -165,7 +165,7 @@ class SealedLog:
             longer[:size] = self._owners[:size]
             self._owners = longer
         for column in self.columns:
-            column.resize(room, max(places, 1) if places <= _FEW else places * 5 // 4)
+            column.resize(room, places)
 
     def evict(self, before: int) -> None:
         """Forget the slices that start before a tick."""

@@ -24,9 +24,6 @@ from muntin.engine.slices.segments import Lists, since_place
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-# Entries of more numbers than this are settled, so that windows of 2**20 of them have room.
-_LOAD = 1 << 11
-
 
 class Totals:
     """The running totals of one invertible part.
@@ -40,7 +37,6 @@ class Totals:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.base, self.width, self.specials = 0, 0, 0
-        self._load = 1
         self.lanes = np.zeros((0, 0), np.int64)
         self.heads = np.zeros((0, 0), np.int64)
 
@@ -52,7 +48,8 @@ class Totals:
     def resize(self, entries: int, places: int) -> None:
         """Make room for as many entries and places."""
         self.lanes = _grown(self.lanes, entries)
-        self.heads = _grown(self.heads, places)
+        if places > len(self.heads):
+            self.heads = _grown(self.heads, places * 5 // 4 + 1)
 
     def shift(self, count: int, size: int) -> None:
         """Forget the first ``count`` entries of ``size``."""
@@ -60,13 +57,12 @@ class Totals:
 
     def append(self, at: int, places: Ints, column: AdditiveColumn) -> int:
         """Take in sealed entries from ``at`` on; how many additions that took."""
-        if isinstance(column, SumColumn) and column.load > _LOAD:
+        if isinstance(column, SumColumn):
+            # A window of 2**31 settled entries has room for its carries.
             column.settle()
         base, limbs, specials = _rows_of(column)
         kinds = 0 if specials is None else specials.shape[1]
         self._fit(base, limbs.shape[1], kinds)
-        if isinstance(column, SumColumn):
-            self._load = max(self._load, column.load)
         _append(self.lanes, self.heads, at, places, limbs, base - self.base)
         if specials is not None:
             _append_more(self.lanes, self.heads, at, places, specials, self.width)

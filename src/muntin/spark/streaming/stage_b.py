@@ -118,6 +118,8 @@ class _Bucket:
             kept = _states.take(self._key, self._written)
             self._state = kept or restored(job, bucket, plan, data)
         self.token = self.found
+        # The whole state is written after every batch, so finals gain nothing by moving on.
+        self._state.moves = False
         self._is_joined = plan != record.plan
         self._is_changed = held is None or self._is_joined
 
