@@ -34,7 +34,9 @@ def bind(name: str, args: list[Node]) -> Call:
 
 
 def _tightest(arg: Node) -> pa.DataType:
-    if isinstance(arg, Literal) and t.is_integer(arg.type) and is_written(arg):
+    # Spark counts the digits of a written SMALLINT, INT and BIGINT, but not of a TINYINT.
+    counted = t.is_integer(arg.type) and arg.type != t.TINYINT
+    if isinstance(arg, Literal) and counted and is_written(arg):
         return pa.decimal128(len(str(abs(int(arg.value or 0)))), 0)
     return t.as_decimal(arg.type)
 

@@ -48,6 +48,9 @@ def _bind_whole(name: str, args: list[Node]) -> Node:
     if t.is_decimal(arg.type):
         digits = arg.type.precision - arg.type.scale + 1 if arg.type.scale else arg.type.precision
         return Call(name, (arg,), t.decimal(digits, 0))
+    if isinstance(arg, Literal) and t.is_integer(arg.type):
+        # No longer a number as it is written, which Spark would type by its digits.
+        return Literal(arg.value, t.BIGINT, f"CAST({arg.text} AS BIGINT)")
     if t.is_integer(arg.type):
         return coerce(arg, t.BIGINT)
     return Call(name, (require(arg, t.DOUBLE, name),), t.BIGINT)
