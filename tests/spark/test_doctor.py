@@ -149,6 +149,38 @@ class TestWrapper:
         assert (home / "bin" / "java").stat().st_mtime_ns == made
         assert [path.name for path in (home / "bin").iterdir()] == ["java"]
 
+    @pytest.mark.parametrize("before", [None, "/a home"])
+    def test_the_launchers_wish_is_dropped_once(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: str | None
+    ) -> None:
+        """The launcher itself must see the wrapper's home, and the JVM the one there was."""
+        script = 'printf "%s|" "$@" "${JAVA_HOME-none}"'
+        runtime = fake_java(tmp_path / "a runtime", "21.0.8", script)
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        if before is not None:
+            monkeypatch.setenv("JAVA_HOME", before)
+        found = java.Java(runtime, runtime, "21.0.8", "PATH")
+        home = java.quiet_home(found, tmp_path / "cache")
+        assert home is not None
+        vector = "--add-modules=jdk.incubator.vector"
+
+        def said(*given: str) -> str:
+            command = [str(home / "bin" / "java"), *given]
+            env = {**os.environ, "JAVA_HOME": "/wrapped"}
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+            return done.stdout
+
+        assert said("-cp", "a b") == "-cp|a b|/wrapped|"
+        assert said("-Xmx1g", vector, "", "$HOME") == f"-Xmx1g||$HOME|{before or 'none'}|"
+        assert said(vector, "*", vector) == f"*|{vector}|{before or 'none'}|"
+
+    def test_no_home_is_made_where_there_is_no_folder(self, tmp_path: Path) -> None:
+        runtime = fake_java(tmp_path / "runtime", "21.0.8")
+        found = java.Java(runtime, runtime, "21.0.8", "PATH")
+        assert java.quiet_home(found, None) is None
+        (tmp_path / "file").touch()
+        assert java.quiet_home(found, tmp_path / "file") is None
+
     def test_the_wheel_is_used_where_there_is_no_other(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:

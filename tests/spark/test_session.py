@@ -169,13 +169,16 @@ class TestSparkConnect:
 
 
 SCRIPT = """
-import sys, warnings
+import os, sys, warnings
 import muntin.spark
+home = os.environ.get("JAVA_HOME")
 for expected in sys.argv[1:]:
     session = muntin.spark.session(master="local[1]", config={"spark.driver.memory": "512m"})
     options = session.sparkContext.getConf().get("spark.driver.defaultJavaOptions")
     assert expected in options, options
     assert session.range(3).count() == 3
+    assert os.environ.get("JAVA_HOME") == home
+    assert session._jvm.System.getenv("JAVA_HOME") == home
     muntin.spark.stop(session)
 try:
     muntin.spark.session(master="nowhere")
@@ -202,6 +205,7 @@ def test_an_archive_is_recorded_once_and_then_used(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Spark did not start on 'nowhere': " in done.stdout
     assert " WARN " not in done.stderr
+    assert "incubator" not in done.stderr
     assert len(list(tmp_path.glob("classes/*.jsa"))) == 1
 
 

@@ -21,7 +21,22 @@ REMEDY = "install Java 17 or newer, or the Java that comes as a wheel: pip insta
 _QUOTED_VERSION = re.compile(r'version "([^"]+)"')
 
 # Spark's launcher asks for a module that the trimmed runtime of the wheel does not carry, and
-# a JVM does not start without a module it was asked for.
+# a JVM does not start without a module it was asked for. Other runtimes print a warning about it
+# at every start, though only MLlib uses it: there the launcher's wish is left out, once, so that
+# somebody else's is heard. The JVM then has the JAVA_HOME it would have had.
+_QUIET = """\
+#!/bin/sh
+dropped=
+for argument do
+  shift
+  case "$dropped$argument" in
+    --add-modules=jdk.incubator.vector) dropped=yes ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+if [ -n "$dropped" ]; then {restore}; fi
+exec {java} "$@"
+"""
 _WRAPPER = """\
 #!/bin/sh
 for argument do
@@ -155,7 +170,27 @@ def wrapper_home(runtime: Path, folder: Path) -> Path:
     It is made once for each runtime; processes that make it at the same time do not disturb
     each other.
     """
-    script = _WRAPPER.format(java=shlex.quote(str(runtime / "bin" / "java")))
+    return _home_of(_WRAPPER.format(java=_quoted(runtime)), folder)
+
+
+def quiet_home(java: Java, folder: Path | None) -> Path | None:
+    """A Java home whose JVM says nothing of incubator modules; None where none can be made."""
+    if os.name != "posix" or folder is None or java.home != java.runtime:
+        return None
+    before = os.environ.get("JAVA_HOME")
+    restore = "unset JAVA_HOME" if before is None else f"export JAVA_HOME={shlex.quote(before)}"
+    try:
+        return _home_of(_QUIET.format(java=_quoted(java.runtime), restore=restore), folder)
+    except OSError:
+        # A warning is no reason to fail.
+        return None
+
+
+def _quoted(runtime: Path) -> str:
+    return shlex.quote(str(runtime / "bin" / "java"))
+
+
+def _home_of(script: str, folder: Path) -> Path:
     key = hashlib.sha256(script.encode()).hexdigest()[:16]
     home = folder / "java" / key
     target = home / "bin" / "java"

