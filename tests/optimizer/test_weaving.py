@@ -157,3 +157,26 @@ def test_the_unit_and_origin_of_time_do_not_matter():
 def test_no_queries_are_refused():
     with pytest.raises(WindowError, match="no queries"):
         Loom([], 1.0, "panes")
+
+
+@pytest.mark.parametrize("technique", [3, 4])
+def test_savings_by_chance_stay_below_their_bounds(technique):
+    from muntin.optimizer import weaving_merge_kernels as merging
+
+    random = np.random.default_rng(technique)
+    state = np.zeros((400, merging.COLUMNS))
+    state[:, merging.EDGES] = 10.0 ** random.uniform(-6, 0, 400)
+    state[:, merging.COUNT] = np.ceil(10.0 ** random.uniform(0, 3, 400))
+    state[:, merging.LONGEST] = 10.0 ** random.uniform(0, 6, 400)
+    state[:, merging.COST] = 10.0 ** random.uniform(-3, 3, 400)
+    wanted = (merging.EDGES, merging.COUNT, merging.LONGEST, merging.COST)
+    columns = [np.ascontiguousarray(state[:, each]) for each in wanted]
+    prices = merging.Prices(technique, float(random.uniform(0, 100)), 0.5, 1.0, False)
+    bounds = np.empty(400)
+    for tree in range(0, 400, 16):
+        merging.bound_savings(state[tree], prices, *columns, bounds)
+        for other in range(400):
+            one, two = state[tree, merging.EDGES], state[other, merging.EDGES]
+            edges = max(one, two, one + two - one * two)
+            cost = merging.merged_cost(state, prices, tree, other, edges)
+            assert state[other, merging.COST] - cost <= bounds[other]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
+from itertools import groupby
 from math import gcd
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -55,12 +57,17 @@ class EdgeDraws:
         # Times count from the beginning of the stretch, so a class's shift is its first edge.
         times = self._times(firsts)
         counts = np.zeros(ROUND, dtype=np.int64)
-        rests, last = times, 0
-        for slide, first in firsts:
-            if slide != last:
-                # numpy has a fast division by one number, but no fast remainder.
-                rests, last = times - times // slide * slide, slide
-            counts += rests == first
+        for slide, alike in groupby(firsts, key=itemgetter(0)):
+            # numpy has a fast division by one number, but no fast remainder.
+            rests = times - times // slide * slide
+            shifts = [first for _, first in alike]
+            if len(shifts) > 2 and slide <= ROUND:
+                is_edge = np.zeros(slide, dtype=np.int64)
+                is_edge[shifts] = 1
+                counts += is_edge[rests.astype(np.int64, copy=False)]
+                continue
+            for first in shifts:
+                counts += rests == first
         return counts
 
     def _times(self, firsts: Sequence[EdgeClass]) -> Any:

@@ -151,7 +151,7 @@ class Grove:
     def _reason(self, weaving: Weaving) -> str:
         if len(self._windows) < 2 or self._method == "no_share":
             return ""
-        one = all_share(self._windows, weaving.rate, self._technique).total
+        one = weaving.total if weaving.shared is None else weaving.shared
         trees = len(weaving.trees)
         fewer = f"{weaving.unshared / weaving.total:,.3g}× fewer operations than one for each query"
         if trees == 1:

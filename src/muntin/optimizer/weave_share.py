@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from muntin.optimizer.costs import Technique, WindowQuery
+from muntin.optimizer.costs import Technique, TreeCost, WindowQuery
 from muntin.optimizer.weaving import Weaving, as_weaving, no_share
+from muntin.optimizer.weaving_groups import Ints
 from muntin.optimizer.weaving_loom import Loom
 
 
@@ -26,6 +27,12 @@ def weave_share(queries: Sequence[WindowQuery], rate: float, technique: Techniqu
     """
     loom = Loom(queries, rate, technique)
     one, one_cost = loom.one_tree()
+    return replace(_cheapest(queries, loom, one, one_cost), shared=one_cost[0].total)
+
+
+def _cheapest(
+    queries: Sequence[WindowQuery], loom: Loom, one: list[Ints], one_cost: list[TreeCost]
+) -> Weaving:
     if len(queries) == 1 or one_cost[0].total <= 2 * loom.rate:
         # Rows alone cost that much in two trees.
         return as_weaving("weave_share", loom, one, one_cost)
@@ -37,5 +44,5 @@ def weave_share(queries: Sequence[WindowQuery], rate: float, technique: Techniqu
     if one_cost[0].total < sum(cost.total for cost in costs):
         trees, costs = one, one_cost
     if loom.unshared < sum(cost.total for cost in costs):
-        return replace(no_share(queries, rate, technique), method="weave_share")
+        return replace(no_share(queries, loom.rate, loom.technique), method="weave_share")
     return as_weaving("weave_share", loom, trees, costs)

@@ -23,6 +23,7 @@ class Weaving:
         costs: The cost of each tree.
         combined: What is spent once for all trees: λ where partials are made in common.
         unshared: The cost with a tree for every query.
+        shared: The cost with one tree for all, where that was asked.
     """
 
     method: str
@@ -32,6 +33,7 @@ class Weaving:
     costs: tuple[TreeCost, ...]
     combined: float
     unshared: float
+    shared: float | None = None
 
     @property
     def total(self) -> float:

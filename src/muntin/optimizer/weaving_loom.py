@@ -13,7 +13,7 @@ from muntin.optimizer.costs_omega import check_technique, omega, omega_alone
 from muntin.optimizer.edge_counting import rate_within
 from muntin.optimizer.weaving_few import weave_few
 from muntin.optimizer.weaving_groups import Floats, Groups, Ints, group_queries
-from muntin.optimizer.weaving_sample import Sample, sample_for
+from muntin.optimizer.weaving_sample import Sample, Words, sample_for
 from muntin.windows.edges import reduce_classes
 
 # Classes that may be looked at to count the edges of all trees of a plan exactly, about half a
@@ -75,7 +75,7 @@ class Loom:
         bits = np.uint64(0)
         hits = 0
         for portion in self._portions():
-            marked = self.sample.mark(self.groups.take(portion))
+            marked = self._marked(portion)
             bits = bits | np.bitwise_or.reduce(marked, axis=0)
             hits += int(np.bitwise_count(marked).sum())
         count = int(np.bitwise_count(bits).sum())
@@ -104,7 +104,7 @@ class Loom:
 
     def _woven(self, portion: Ints, per_tree: float, free: float) -> tuple[list[Ints], list[float]]:
         groups = self.groups.take(portion)
-        bits = self.sample.mark(groups)
+        bits = self._marked(portion)
         if len(groups) <= FEW:
             found, edges = weave_few(self, portion, bits, per_tree, free)
         else:
@@ -114,6 +114,16 @@ class Loom:
             found, edges = weave_groups(groups, self.sample, bits, self.technique, per_tree, free)
             found = [portion[members] for members in found]
         return found, edges
+
+    def _marked(self, portion: Ints) -> Words:
+        """The edges of a portion's groups; those of all groups are kept."""
+        if len(portion) < len(self.groups):
+            return self.sample.mark(self.groups.take(portion))
+        return self._all_marked
+
+    @cached_property
+    def _all_marked(self) -> Words:
+        return self.sample.mark(self.groups)
 
     def tree_cost(self, members: Ints, edges: float, partial: float) -> TreeCost:
         """The cost of a tree of groups that has so many edges."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import gcd, lcm
 
 import numpy as np
@@ -18,6 +19,8 @@ from muntin.optimizer.weaving_rates import union_rate
 
 Words = npt.NDArray[np.uint64]
 WORD = 64
+# Groups whose edges are marked at a time.
+ROWS = 64
 
 # Bits of a common period that is taken whole, and words of the largest and smallest sample: with
 # 65,536 positions the rate of a tree of independent groups is off by less than half a percent.
@@ -64,17 +67,29 @@ class Sample:
         period, first, second = _in_units(groups, self.origin, self.unit)
         columns = len(self.positions) if self.runs else -(-len(self.positions) // WORD)
         bits = np.zeros((len(groups), columns), dtype=np.uint64)
-        for row, step in enumerate(period.tolist()):
-            phases = [phase for phase in (first[row], second[row]) if phase >= 0]
-            residues = self.positions % step
-            for phase in phases:
-                if self.runs:
-                    bits[row] |= _runs(step, (phase - residues) % step)
-                else:
-                    bits[row] |= _packed(residues == phase, columns)
+        order = np.argsort(period, kind="stable")
+        bounds = np.flatnonzero(np.diff(period[order], prepend=-1)).tolist()
+        for low, high in pairwise([*bounds, len(order)]):
+            # Groups of one slide differ in their phases only.
+            residues = self.positions % period[order[low]]
+            for begin in range(low, high, ROWS):
+                rows = order[begin : min(begin + ROWS, high)]
+                bits[rows] = self._marked(int(period[rows[0]]), residues, first[rows])
+                rows = rows[second[rows] >= 0]
+                bits[rows] |= self._marked(int(period[order[low]]), residues, second[rows])
         if self.whole % WORD:
             bits[:, -1] &= np.uint64(2 ** (self.whole % WORD) - 1)
         return bits
+
+    def _marked(self, step: int, residues: Ints, phases: Ints) -> Words:
+        """The edges of one slide, a row for each phase."""
+        if not self.runs:
+            words = -(-len(residues) // WORD)
+            rows = [_packed(residues == phase, words) for phase in phases.tolist()]
+            return np.array(rows, dtype=np.uint64).reshape(-1, words)
+        ahead = phases[:, None] - residues
+        ahead[ahead < 0] += step
+        return _runs(step, ahead)
 
     def rate(self, count: float, hits: float, rate: float) -> float:
         """Edges per time unit of a tree with so many marked positions.

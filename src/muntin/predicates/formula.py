@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import cast
 
 import numpy as np
 
 from muntin.predicates.order import Code
-from muntin.predicates.states import AND, FAILED, OR, States, chosen
+from muntin.predicates.states import AND, FAILED, FALSE, NULL, OR, TRUE, States, chosen
 
 
 @dataclass(frozen=True)
@@ -116,9 +118,7 @@ def renumbered(formula: Formula, cuts: Mapping[str, tuple[Code, ...]]) -> Formul
     """
     if isinstance(formula, Atom):
         known = cuts[formula.dimension]
-        places: tuple[Code, ...] = tuple(range(len(known)))
-        if formula.cuts != known:
-            places = tuple(bisect_left(known, cut) for cut in formula.cuts)
+        places: tuple[Code, ...] = tuple(bisect_left(known, cut) for cut in formula.cuts)
         return Atom(formula.dimension, places, formula.states, formula.null)
     if isinstance(formula, Constant):
         return formula
@@ -151,7 +151,7 @@ def evaluate(formula: Formula, axes: Sequence[Axis]) -> States:
         parts = (formula.condition, formula.then, formula.otherwise)
         return chosen(*(evaluate(part, axes) for part in parts))
     table = AND if formula.conjunctive else OR
-    first, *others = formula.operands
+    first, *others = _joined_runs(formula)
     state = evaluate(first, axes)
     for operand in others:
         state = table[state, evaluate(operand, axes)]
@@ -160,9 +160,70 @@ def evaluate(formula: Formula, axes: Sequence[Axis]) -> States:
 
 def _along(atom: Atom, axis: Axis) -> States:
     """The atom's state in each rank of its axis, whose cuts include the atom's."""
-    if axis.cuts == atom.cuts:
-        values = list(atom.states)
-    else:
-        found = [atom.states[bisect_right(atom.cuts, cut)] for cut in axis.cuts]
-        values = [atom.states[0], *found]
+    starts = [0, *(bisect_left(axis.cuts, cut) + 1 for cut in atom.cuts)]
+    lengths = np.diff([*starts, len(axis.cuts) + 1])
+    values = np.repeat(np.array(atom.states, np.uint8), lengths)
     return np.array([*values, atom.null, *([FAILED] * axis.can_fail)], np.uint8)
+
+
+def _joined_runs(formula: Connective) -> list[Formula]:
+    """The operands, neighbours that ask about one expression made one atom.
+
+    Otherwise each of a thousand alternatives would be tabulated over the cuts of all.
+    """
+    operands: list[Formula] = [_steps(operand) or operand for operand in formula.operands]
+    found: list[Formula] = []
+    for dimension, run in groupby(
+        operands, lambda each: each.dimension if isinstance(each, Atom) else None
+    ):
+        if dimension is None:
+            found += run
+        else:
+            found.append(_joined(formula.conjunctive, cast("list[Atom]", list(run))))
+    return found
+
+
+def _steps(formula: Formula) -> Atom | None:
+    """The formula as an atom, if all it asks about is one expression."""
+    if isinstance(formula, Atom):
+        return formula
+    if isinstance(formula, Mapped):
+        atom = _steps(formula.operand)
+        # What fails stays failed under every table.
+        if atom is None or formula.table[FAILED] != FAILED:
+            return None
+        states = tuple(formula.table[state] for state in atom.states)
+        return Atom(atom.dimension, atom.cuts, states, formula.table[atom.null])
+    if isinstance(formula, Connective):
+        atoms = [_steps(operand) for operand in formula.operands]
+        if None not in atoms and len({each.dimension for each in atoms if each}) == 1:
+            return _joined(formula.conjunctive, cast("list[Atom]", atoms))
+    return None
+
+
+def _joined(conjunctive: bool, atoms: Sequence[Atom]) -> Atom:
+    """AND or OR of atoms about one expression, in one sweep over their cuts.
+
+    Values of the expression do not fail, so the order of operands does not matter: one that
+    decides is enough, and one that is NULL outweighs those that say nothing.
+    """
+    if len(atoms) == 1:
+        return atoms[0]
+    decided, neutral = (FALSE, TRUE) if conjunctive else (TRUE, FALSE)
+    # How many operands decide, and how many are NULL, changes at each cut.
+    changes: dict[Code, list[int]] = {}
+    deciding = sum(atom.states[0] == decided for atom in atoms)
+    unknown = sum(atom.states[0] == NULL for atom in atoms)
+    for atom in atoms:
+        for cut, before, state in zip(atom.cuts, atom.states, atom.states[1:], strict=False):
+            change = changes.setdefault(cut, [0, 0])
+            change[0] += (state == decided) - (before == decided)
+            change[1] += (state == NULL) - (before == NULL)
+    cuts = tuple(sorted(changes))
+    states = []
+    for more_deciding, more_unknown in ((0, 0), *(changes[cut] for cut in cuts)):
+        deciding, unknown = deciding + more_deciding, unknown + more_unknown
+        states.append(decided if deciding else NULL if unknown else neutral)
+    nulls = {atom.null for atom in atoms}
+    null = decided if decided in nulls else NULL if NULL in nulls else neutral
+    return Atom(atoms[0].dimension, cuts, tuple(states), null)

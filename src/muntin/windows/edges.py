@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from math import gcd
+from operator import itemgetter
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -58,11 +60,16 @@ def reduce_classes(classes: Iterable[EdgeClass]) -> tuple[EdgeClass, ...]:
     """
     kept: set[EdgeClass] = set()
     periods: list[int] = []
-    for period, phase in sorted(set(classes)):
-        if not any(period % other == 0 and (other, phase % other) in kept for other in periods):
-            kept.add((period, phase))
-            if not periods or periods[-1] != period:
-                periods.append(period)
+    for period, alike in groupby(sorted(set(classes)), key=itemgetter(0)):
+        divisors = [other for other in periods if period % other == 0]
+        fresh = [
+            (period, phase)
+            for _, phase in alike
+            if not any((other, phase % other) in kept for other in divisors)
+        ]
+        if fresh:
+            kept.update(fresh)
+            periods.append(period)
     return tuple(sorted(kept))
 
 
