@@ -104,6 +104,64 @@ def test_alike_queries_mean_what_each_means_alone(family: str, seed: int) -> Non
         assert outcome("".join(texts)) == [each for one in broken for each in outcome(one)]
 
 
+# Sound and unsound ones, some of which have to be read as a whole.
+COMPARISONS = [
+    *("vol > {n}", "{n} <= price", "symbol = {t}", "NOT symbol <> {t}", "vol IS NOT NULL"),
+    *("symbol IN ({t}, {t})", "vol NOT IN ({n})", "-vol < -{n}", "price * {n} - vol / {n} >= {n}"),
+    *("upper(symbol) = upper({t})", "round(price, {w}) > {n}", "TRUE", "`vol` % {n} = {n}"),
+    *("vol BETWEEN {n} AND {n}", "s.vol > {n}", "symbol LIKE {t}", "CAST(vol AS INT) = {n}"),
+    *("CASE WHEN vol > {n} THEN TRUE ELSE price < {n} END", "(vol) > ({n})"),
+]
+WRONG = ["sum(vol) > {n}", "vol > ", "x.vol > {n}", "nothing(vol) = {n}", "vol > {n})", "*"]
+
+
+def condition(rng: random.Random, depth: int = 0) -> str:
+    kind = rng.randrange(5)
+    if depth == 3 or kind == 0:
+        return rng.choice(COMPARISONS if rng.random() < 0.98 else WRONG)
+    if kind == 1:
+        return f"{rng.choice(['', 'NOT '])}({condition(rng, depth + 1)})"
+    terms = [condition(rng, depth + 1) for _ in range(rng.randint(2, 4))]
+    return "{s}".join([terms[0], *(f"{rng.choice(['AND', 'or'])} {term}" for term in terms[1:])])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_conditions_mean_what_each_means_alone(seed: int) -> None:
+    rng = random.Random(seed)
+    heads = ["SELECT count(*) AS n FROM s [RANGE {d} SLIDE {d}]", "SELECT sum(vol) FROM s"]
+    tails = ["", " GROUP BY window(ts, {d}, {d})"]
+    texts = []
+    for place in range(40):
+        kind = rng.randrange(2)
+        family = (
+            f"{heads[kind]} WHERE {condition(rng)}{tails[kind]}{rng.choice(['', ' HAVING n > 1'])}"
+        )
+        texts.append(written(family, rng, f"q_{place}") + ";\n")
+    sound = [one for one in texts if is_sound(one)]
+    assert sound
+    assert outcome("".join(sound)) == [each for one in sound for each in outcome(one)]
+
+
+def test_comparisons_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    real = Grammar.statement
+
+    def counted(self: Grammar, tokens: list[object], text: str) -> object:
+        read.append(text)
+        return real(self, tokens, text)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Grammar, "statement", counted)
+    joined = ["vol > 1 AND price < 2", "price < 3 OR (vol > 4 AND NOT vol > 5)", "vol > 6"]
+    head = "SELECT count(*) AS n FROM s [RANGE '1 min' SLIDE '1 min'] WHERE "
+    found = queries(";".join(head + each for each in joined))
+    assert len(read) == 1
+    assert [each.sql().partition(" WHERE ")[2] for each in found] == [
+        "vol > 1 AND price < 2",
+        "price < 3 OR vol > 4 AND NOT vol > 5",
+        "vol > 6",
+    ]
+
+
 def creations(sql: str) -> list[CreateQuery]:
     return [one for one in parse(sql) if isinstance(one, CreateQuery)]
 
@@ -124,9 +182,10 @@ def test_they_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(self, tokens, text)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Grammar, "statement", counted)
-    for family, times in ((FAMILIES[0], 1), (FAMILIES[2], 1), (FAMILIES[7], 20)):
+    for family, times in ((FAMILIES[0], 1), (FAMILIES[2], 1), (FAMILIES[7], 1), (FAMILIES[6], 20)):
         read.clear()
         fixed = family.replace("{n}", "5").replace("{s}", " ").replace("{t}", "'x'")
+        fixed = fixed.replace("{w}", "10")
         texts = [
             f"CREATE QUERY q{i} AS " + fixed.replace("{d}", f"'{i + 1} min'") for i in range(20)
         ]

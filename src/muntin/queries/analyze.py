@@ -44,6 +44,18 @@ def analyze_window(node: exp.Expr, name: str, report: Report) -> tuple[Query, Wi
     return _Analysis(select, table, name, report).query()
 
 
+def checked_condition(node: exp.Expr, report: Report) -> exp.Expr | None:
+    """A condition on its own as WHERE has it, or None where something is wrong with it."""
+    node = normalize(node)
+    _check_condition(node, report)
+    return None if report.problems else node
+
+
+def _check_condition(node: exp.Expr, report: Report) -> None:
+    if check_expression(node, report):
+        check_row_expression(node, "WHERE", report)
+
+
 class _Analysis:
     """The state of one analysis, from FROM to HAVING."""
 
@@ -136,8 +148,7 @@ class _Analysis:
         if where is None:
             return None
         node = normalize(where.this)
-        if check_expression(node, self.report):
-            check_row_expression(node, "WHERE", self.report)
+        _check_condition(node, self.report)
         return node
 
     def _is_bound(self, node: exp.Expr, clause: WindowClause | None) -> bool:

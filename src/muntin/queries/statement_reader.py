@@ -8,7 +8,7 @@ from itertools import count
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from muntin.queries.analyze import analyze_window
+from muntin.queries.analyze import analyze_window, checked_condition
 from muntin.queries.clauses import (
     CreateQueryNode,
     CreateSinkNode,
@@ -75,6 +75,7 @@ class StatementReader:
         tokens: list[Token],
         templates: Templates | None = None,
     ) -> None:
+        self.lines = lines
         self.text = lines.text
         self.grammar = grammar
         self.tokens = tokens
@@ -168,19 +169,24 @@ class StatementReader:
         """The query, if one that differs in constants only has been read before."""
         head = _head(self.tokens)
         body = self.tokens[head:]
-        template = None if head is None else self.templates.find(body)
-        if template is None:
+        if head is None:
             return None
         name = self.tokens[head - 2].text if head else names.numbered(number)
         if not _is_name(name) or len(name) > MAX_NAME or name.lower() in names.used:
             return None
-        query = template.query_of(name, body, self.report.text)
-        if query is None:
+        known = self.templates.query(name, body, self.report.text, self._condition)
+        if known is None:
             return None
+        query, from_start = known
         names.used.add(name.lower())
         replaces = self.tokens[1].token_type == TokenType.OR
-        start, from_start = self.report.start, body[template.stream].start
-        return CreateQuery(query, replaces, None, start, from_start)
+        return CreateQuery(query, replaces, None, self.report.start, from_start)
+
+    def _condition(self, tokens: list[Token]) -> exp.Expr | None:
+        """An expression of WHERE; None where something is wrong with it, which is told later."""
+        reader = StatementReader(self.lines, self.grammar, tokens)
+        node = reader.parse(condition=True)
+        return None if node is None else checked_condition(node, reader.report)
 
     def _check_name(self, node: exp.Expr) -> bool:
         name = node.name

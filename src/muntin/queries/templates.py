@@ -1,8 +1,8 @@
-"""Queries that differ from one before them in constants only: what that one means is known.
+"""Queries that differ from one before them in constants or WHERE: what that one means is known.
 
-Sets of queries are often written by a program, which varies windows and thresholds. Reading and
-analysing a SELECT takes ten times as long as finding its words, and gives the same for all of
-them but for the constants.
+Sets of queries are often written by a program, which varies windows, thresholds and conditions.
+Reading and analysing a SELECT takes ten times as long as finding its words, and gives the same
+for all of them but for the constants and the condition.
 """
 
 from __future__ import annotations
@@ -16,22 +16,19 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import WindowError
 from muntin.queries.clauses import MAX_DIGITS, WindowClause
+from muntin.queries.conditions import CONSTANTS, Conditions, Read, free_constants
+from muntin.queries.grammar import EMIT_EMPTY
 from muntin.queries.query import Query
 from muntin.queries.source import Moved, SourceText
 from muntin.queries.spellings import EXTENTS, window_of
-from muntin.queries.tree import parts
 from muntin.windows import Window
 
-_CONSTANTS = {TokenType.NUMBER, TokenType.STRING}
-# What stands below these is the same tree whatever its constants are. Functions and casts are
-# not among them: sqlglot reads some of their constants as units, formats and time zones.
-_PLAIN = (
-    *(exp.And, exp.Or, exp.Not, exp.Paren, exp.Neg),
-    *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between),
-    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod),
-)
 # Longer constants are left to the reader, which knows what is too long.
 _MAX_LENGTH = 100
+# What may follow a condition.
+_AFTER_WHERE = {TokenType.GROUP_BY, TokenType.HAVING, EMIT_EMPTY}
+# Conditions that are read apart have places behind those of all texts.
+_APART = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,7 @@ class Template:
 
     ``extents`` has the number of the word that is the window's range, slide and offset,
     ``constants`` those of the condition's constants, and ``stream`` that of the stream's name.
+    Words of a condition that is read apart are not among them.
     """
 
     query: Query
@@ -62,7 +60,30 @@ class Template:
             texts = {self.starts[place]: tokens[place].text for place in self.constants}
             where = _with_constants(where, texts)
         moved = replace(text, moved=Moved(self.starts, own))
-        return replace(self.query, name=name, window=window, where=where, text=moved)
+        return self._as(name, window, where, moved)
+
+    def query_where(
+        self,
+        name: str,
+        clauses: Clauses,
+        text: SourceText,
+        conditions: Conditions,
+        read: Read,
+    ) -> Query | None:
+        """The query of other words and another condition; None where they have to be read."""
+        others, words = clauses.others, clauses.where
+        if any(len(token.text) > _MAX_LENGTH for token in (*others, *words)):
+            return None
+        window = self._window(others)
+        where = None if window is None else conditions.find(words, read, _APART)
+        if window is None or where is None:
+            return None
+        theirs = (*self.starts, *(_APART + word.start for word in words))
+        own = (*(token.start for token in others), *(word.start for word in words))
+        return self._as(name, window, where, replace(text, moved=Moved(theirs, own)))
+
+    def _as(self, name: str, window: Window, where: exp.Expr | None, text: SourceText) -> Query:
+        return replace(self.query, name=name, window=window, where=where, text=text)
 
     def _window(self, tokens: Sequence[Token]) -> Window | None:
         values: dict[str, int | str] = {}
@@ -82,18 +103,63 @@ class Templates:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Template | None] = {}
+        self._conditions = Conditions()
 
-    def find(self, tokens: Sequence[Token]) -> Template | None:
-        """What is known of a SELECT with these words, if anything."""
-        return self._known.get(_key(tokens))
+    def query(
+        self, name: str, tokens: Sequence[Token], text: SourceText, read: Read
+    ) -> tuple[Query, int] | None:
+        """The query of a SELECT with these words, and where its stream is named, if known.
+
+        ``read`` reads one expression of its WHERE.
+        """
+        template = self._known.get(_key(tokens))
+        query = None if template is None else template.query_of(name, tokens, text)
+        if template is not None and query is not None:
+            return query, tokens[template.stream].start
+        clauses = Clauses.of(tokens)
+        template = None if clauses is None else self._known.get(_key(clauses.others))
+        if clauses is None or template is None:
+            return None
+        query = template.query_where(name, clauses, text, self._conditions, read)
+        return None if query is None else (query, clauses.others[template.stream].start)
 
     def learn(
         self, tokens: Sequence[Token], query: Query, clause: WindowClause, stream: int | None
     ) -> None:
         """Remember a query that was read, if its constants can be told from the rest."""
+        clauses = Clauses.of(tokens)
+        if clauses is not None and not query.joins:
+            # A condition over joined tables may say how they are joined.
+            bare = replace(query, where=None)
+            self._learn(clauses.others, bare, clause, stream)
+        self._learn(tokens, query, clause, stream)
+
+    def _learn(
+        self, tokens: Sequence[Token], query: Query, clause: WindowClause, stream: int | None
+    ) -> None:
         key = _key(tokens)
         if key not in self._known:
             self._known[key] = _template(tokens, query, clause, stream)
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """The words of a SELECT's condition, and its others with WHERE among them."""
+
+    where: Sequence[Token]
+    others: Sequence[Token]
+
+    @classmethod
+    def of(cls, tokens: Sequence[Token]) -> Clauses | None:
+        """The clauses of a SELECT; None where it has no condition."""
+        kinds = [token.token_type for token in tokens]
+        # A FILTER has a WHERE in parentheses.
+        if kinds.count(TokenType.WHERE) != 1:
+            return None
+        begin = kinds.index(TokenType.WHERE) + 1
+        ends = (place for place, kind in enumerate(kinds) if kind in _AFTER_WHERE)
+        end = next((place for place in ends if place >= begin), len(kinds))
+        return cls(tokens[begin:end], [*tokens[:begin], *tokens[end:]])
 
 
 def _key(tokens: Sequence[Token]) -> tuple[Hashable, ...]:
@@ -106,7 +172,7 @@ def _key(tokens: Sequence[Token]) -> tuple[Hashable, ...]:
         if kind in (TokenType.FROM, TokenType.HAVING):
             is_open = kind == TokenType.FROM
         # INTERVAL '5' MINUTE is one extent of several words.
-        free = is_open and kind in _CONSTANTS and before != TokenType.INTERVAL
+        free = is_open and kind in CONSTANTS and before != TokenType.INTERVAL
         key.append(kind if free else (kind, token.text))
         before = kind
     return tuple(key)
@@ -123,33 +189,11 @@ def _template(
         place = None if extent is None else places.get(extent.meta_get("start"))
         if extent is not None and place is not None and _value(tokens[place]) == extent.this:
             extents[key] = place
-    constants = _constants(query.where, tokens, places)
-    free = {place for place, part in enumerate(_key(tokens)) if part in _CONSTANTS}
+    constants = free_constants(query.where, tokens, places)
+    free = {place for place, part in enumerate(_key(tokens)) if part in CONSTANTS}
     if not free <= {*extents.values(), *constants} or stream not in places:
         return None
     return Template(query, starts, clause, extents, constants, places[stream])
-
-
-def _constants(
-    where: exp.Expr | None, tokens: Sequence[Token], places: Mapping[int, int]
-) -> frozenset[int]:
-    """The words that are constants of a condition, and change nothing else of it."""
-    found = set()
-    for part in [] if where is None else parts(where):
-        if isinstance(part, exp.Literal) and _is_plain(part):
-            place = places.get(part.meta_get("start"))
-            if place is not None and tokens[place].text == part.this:
-                found.add(place)
-    return frozenset(found)
-
-
-def _is_plain(literal: exp.Literal) -> bool:
-    above = literal.parent
-    while above is not None:
-        if not isinstance(above, _PLAIN):
-            return False
-        above = above.parent
-    return True
 
 
 def _with_constants(node: exp.Expr, texts: Mapping[int, str]) -> exp.Expr:
