@@ -72,10 +72,11 @@ class _Elimination:
         without, by_value = _split(sets, form.bits[digit])
         count, part = self.free_of(without, depth + 1)
         result = (size - len(by_value)) * count * (total // (size * part))
+        known = _Index(without)
         for rests in by_value.values():
             if 0 in rests:
                 continue  # A class asks for nothing more: no time with this value is free.
-            count, part = self.free_of(_merged(without, rests), depth + 1)
+            count, part = self.free_of(_merged(without, known, rests), depth + 1)
             result += count * (total // (size * part))
         return result, total
 
@@ -119,8 +120,30 @@ def _split(sets: Sequence[int], bits: int) -> tuple[list[int], dict[int, set[int
     return without, by_value
 
 
-def _merged(without: Sequence[int], rests: Iterable[int]) -> list[int]:
+class _Index:
+    """Sets by their lowest bit: one that is contained in another has its lowest bit there."""
+
+    def __init__(self, sets: Iterable[int]) -> None:
+        self._by_lowest: dict[int, list[int]] = {}
+        for fixed in sets:
+            self._by_lowest.setdefault(fixed & -fixed, []).append(fixed)
+
+    def has_part_of(self, whole: int, proper: bool = False) -> bool:
+        """Whether one of the sets is contained in another set, as a proper part if asked."""
+        left = whole
+        while left:
+            lowest = left & -left
+            for fixed in self._by_lowest.get(lowest, ()):
+                if fixed & whole == fixed and not (proper and fixed == whole):
+                    return True
+            left ^= lowest
+        return False
+
+
+def _merged(without: Sequence[int], known: _Index, rests: Iterable[int]) -> list[int]:
     """Both together, less those that ask for all that another one asks for, and more."""
-    kept = [rest for rest in rests if not any(fixed & rest == fixed for fixed in without)]
-    kept = [rest for rest in kept if not any(o & rest == o for o in kept if o != rest)]
-    return [fixed for fixed in without if not any(rest & fixed == rest for rest in kept)] + kept
+    kept = [rest for rest in rests if not known.has_part_of(rest)]
+    index = _Index(kept)
+    kept = [rest for rest in kept if not index.has_part_of(rest, proper=True)]
+    index = _Index(kept)
+    return [fixed for fixed in without if not index.has_part_of(fixed)] + kept

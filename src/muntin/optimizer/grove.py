@@ -86,7 +86,9 @@ class Grove:
             if final.name not in stay
         }
         trees = self._trees(owners)
-        costs = {owner: self._cost(members) for owner, members in trees.items()} if left else {}
+        if not left or len(trees) < 2:
+            return 0.0
+        costs = {owner: self._cost(members) for owner, members in trees.items()}
         savings = [
             costs[owner] + costs[other] - self._cost([*trees[owner], *trees[other]])
             for owner in left & trees.keys()
