@@ -14,7 +14,7 @@ import pytest
 from muntin.bench import ALL, NAMES, Report, attempt, chosen, progress, run, runner
 from muntin.errors import MuntinError
 
-SCALED = ("aggregators", "optimizer", "sharing", "spark")
+SCALED = ("aggregators", "optimizer", "planning", "sharing", "spark")
 
 
 def test_all_leaves_the_peers_to_those_who_ask() -> None:
