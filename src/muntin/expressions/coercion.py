@@ -53,8 +53,9 @@ def in_zone(node: Node, zone: Zone) -> Node:
     """A call with the coercions that it implies, where local times are those of a zone."""
     if not isinstance(node, Call) or node.zone is not None:
         return node
-    if any(isinstance(arg, Call) and arg.hidden for arg in node.args):
-        node = replace(node, args=tuple(_implied(arg, zone) for arg in node.args))
+    args = tuple(_implied(arg, zone) for arg in node.args)
+    if any(new is not old for new, old in zip(args, node.args, strict=True)):
+        node = replace(node, args=args)
     if node.function not in CASTS:
         depends = node.function in ZONED and any(arg.type == t.TIMESTAMP for arg in node.args)
         return replace(node, zone=zone) if depends else node

@@ -228,7 +228,7 @@ def parse_timestamp(text: str, zone: Zone | None = UTC) -> int | None:
             zone = zone_named(named)
         except DataError:
             return None
-    if zone is not None:
+    if zone is not None and not zone.is_utc:
         local = int(zone.instants_of(np.array([local]))[0])
     moment = local * MICROS_PER_SECOND + fraction
     return moment if _fits(moment, t.BIGINT) else None
