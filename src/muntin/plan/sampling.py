@@ -25,6 +25,8 @@ SAMPLE_ROWS = 1 << 15
 # Without a sample a slice is taken to hold so many rows.
 _ROWS_OF_A_SLICE = 10_000.0
 _LIMIT = 1 << 62
+# Keys below so many times their number are counted by marking them.
+_MARKED = 64
 
 
 class Counts(Protocol):
@@ -55,17 +57,18 @@ class Sample:
 
     def __post_init__(self) -> None:
         self.rows = float(self.slots.size)
+        self._numbered = numbered(self.slots)
         self._counts: dict[frozenset[int], float] = {}
 
     def cells(self, dimensions: frozenset[int]) -> float:
         """The number of different slices, groups and cells among the rows."""
         if dimensions not in self._counts:
-            keys, size = numbered(self.slots)
+            keys, size = self._numbered
             for place in sorted(dimensions):
                 if size * self.sizes[place] > _LIMIT:
                     keys, size = numbered(keys)
                 keys, size = keys * self.sizes[place] + self.ranks[place], size * self.sizes[place]
-            self._counts[dimensions] = float(pc.count_distinct(pa.array(keys)).as_py())
+            self._counts[dimensions] = float(_distinct(keys, size))
         return self._counts[dimensions]
 
 
@@ -104,6 +107,15 @@ def numbered(keys: Ints) -> tuple[Ints, int]:
     """Keys as numbers below how many there are."""
     encoded = pa.array(keys).dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), max(len(encoded.dictionary), 1)
+
+
+def _distinct(keys: Ints, size: int) -> int:
+    """How many different keys there are, all of them below a size."""
+    if size > _MARKED * keys.size:
+        return int(pc.count_distinct(pa.array(keys)).as_py())
+    marks = np.zeros(size, np.bool_)
+    marks[keys] = True
+    return int(np.count_nonzero(marks))
 
 
 def _codes(values: pa.Array) -> Ints:
