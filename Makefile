@@ -13,7 +13,7 @@ NAME ?= local
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-setup: $(VENV)/.ready ## Create .venv with the pinned dependencies
+setup: $(VENV)/.ready $(VENV)/.warm ## Create .venv with the pinned dependencies
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Muntin needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
@@ -21,16 +21,21 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
 
+# Once: kernels whose sources change later are compiled when they are called.
+$(VENV)/.warm: | $(VENV)/.ready
+	@$(BIN)/muntin doctor --warm >/dev/null || true
+	@touch $@
+
 test: setup ## Run the whole test suite
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-lint: setup ## Check style, types and layering
+lint: $(VENV)/.ready ## Check style, types and layering
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-format: setup ## Rewrite the sources in the house style
+format: $(VENV)/.ready ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -16,8 +16,8 @@ import pytest
 
 import muntin
 from muntin import spark as muntin_spark
+from muntin.cache import cache_folder
 from muntin.spark import SparkError, SparkWarning, archive, existing, java, settings
-from muntin.spark.cache import cache_folder
 from spark.cluster import interpreter_without_muntin
 
 

@@ -6,13 +6,12 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import numba
 from numba.extending import overload, register_jitable
 
 from muntin.aggregators.contract import Ints
 from muntin.aggregators.kernels import slide_compiled
 from muntin.aggregators.operators import Store
-from muntin.compiled import cached
+from muntin.compiled import compiled
 
 
 def state_of(states: Any, group: int) -> Any:
@@ -50,7 +49,7 @@ def _compiled_advance() -> Any:
             place = answers[i * columns : (i + 1) * columns]
             slide_compiled(op, state, ranges, partials[i : i + 1], place, 0)
 
-    return cached(numba.njit(cache=True, nogil=True)(advance))
+    return compiled(advance)
 
 
 advance_states = _compiled_advance()

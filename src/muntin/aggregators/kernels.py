@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numba
 from numba.core import cgutils
 from numba.extending import intrinsic, overload, register_jitable
 
@@ -21,7 +21,7 @@ from muntin.aggregators.contract import Ints
 from muntin.aggregators.operators import Least, Store, Sum
 from muntin.aggregators.registry import names, state_class
 from muntin.aggregators.slickdeque_kernel import slide_codes
-from muntin.compiled import cached
+from muntin.compiled import compiled
 
 for _function in contract.SHARED:
     register_jitable(forceinline=True)(_function)
@@ -168,10 +168,7 @@ def _compiled_slide() -> Any:
     digest = _digest()
 
     # Nothing is allocated, so nothing is counted: reference counts would cost more than the work.
-    options: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
-
-    @cached
-    @numba.njit(**options)
+    @partial(compiled, _nrt=False)
     def slide(
         op: Any, state: Any, ranges: Ints, partials: Store, answers: Store, first: int
     ) -> int:

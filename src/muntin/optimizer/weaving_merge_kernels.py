@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from muntin.compiled import cached, compiled
+from muntin.compiled import compiled
 from muntin.optimizer import weaving_rates as plain
 
 quick_omega: Any = compiled(plain.quick_omega)
@@ -181,7 +180,7 @@ def _bound_savings(
         bounds[each] = costs[each] - cost + SLACK * (costs[each] + joint * least)
 
 
-bound_savings: Any = cached(numba.njit(cache=True, nogil=True, error_model="numpy")(_bound_savings))
+bound_savings: Any = compiled(_bound_savings, error_model="numpy")
 
 
 @compiled

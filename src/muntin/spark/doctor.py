@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from muntin.spark.cache import VARIABLE, cache_folder, is_writable
+from muntin.cache import VARIABLE, cache_folder, is_writable
 from muntin.spark.findings import Finding, Findings
 from muntin.spark.java import OLDEST, REMEDY, find_java
 from muntin.spark.packages import check_packages

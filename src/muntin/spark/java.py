@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from muntin.spark.cache import cache_folder
+from muntin.cache import cache_folder
 from muntin.spark.problems import SparkError
 
 OLDEST = 17

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muntin.cache import cache_folder
 from muntin.spark.archive import Archive, archive_for
-from muntin.spark.cache import cache_folder
 from muntin.spark.existing import refuse_connect, require_session
 from muntin.spark.java import quiet_home, require_java
 from muntin.spark.packages import check_packages

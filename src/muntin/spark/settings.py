@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from muntin.spark.cache import cache_folder, is_writable
+from muntin.cache import kernel_folder
 from muntin.spark.problems import FAULT_HANDLER
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -122,14 +122,7 @@ def kernel_cache(*, is_local: bool) -> str | None:
     On one machine, workers share what the driver has compiled. On a cluster it is a folder in
     each executor's own working directory, the one place that is always writable.
     """
-    if not is_local:
-        return "muntin-kernels"
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return str(Path(chosen).absolute())
-    if is_writable(Path(__file__).parents[1] / "__pycache__"):
-        return None
-    folder = cache_folder()
-    return str(folder / "kernels") if folder is not None else None
+    return kernel_folder() if is_local else "muntin-kernels"
 
 
 def spark_home() -> Path:

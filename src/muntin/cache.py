@@ -20,6 +20,25 @@ def cache_folder() -> Path | None:
     return _first_usable(tuple(_candidates()))
 
 
+def kernel_folder() -> str | None:
+    """Where compiled kernels are kept; None for the place beside their source.
+
+    Processes on one machine share them. It is what ``NUMBA_CACHE_DIR`` says, and a folder of the
+    user's where the package itself cannot be written.
+    """
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return str(Path(chosen).absolute())
+    if _is_package_writable():
+        return None
+    folder = cache_folder()
+    return str(folder / "kernels") if folder is not None else None
+
+
+@lru_cache(maxsize=1)
+def _is_package_writable() -> bool:
+    return is_writable(Path(__file__).parent / "__pycache__")
+
+
 def is_writable(folder: Path) -> bool:
     """Whether a file can really be made in the folder, which is made if need be."""
     try:
