@@ -146,7 +146,7 @@ class MovingStage:
             if isinstance(column, Totals):
                 spans = rows[place].spans(members)
                 found[key], steps = column.read(
-                    log.origin, log.index.lists, log.places.chains, self._held, spans
+                    log.index.lists, log.places.chains, self._held, spans
                 )
                 self.steps += steps
             elif isinstance(column, Extremes):
@@ -167,9 +167,7 @@ class MovingStage:
         asked = [rows[place].spans(members) for place, _, members in keys]
         spans = Spans(*(np.concatenate(each) for each in zip(*asked, strict=True)))
         order = np.argsort(spans.highs, kind="stable")
-        read, steps = column.read(
-            log.origin, log.owners(), log.places.chains, self._held, spans.take(order)
-        )
+        read, steps = column.read(log.owners(), log.places.chains, self._held, spans.take(order))
         self.steps += steps
         back = np.empty(order.size, np.int64)
         back[order] = np.arange(order.size)

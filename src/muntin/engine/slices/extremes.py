@@ -81,6 +81,8 @@ class Extremes:
         codes.keys[:kept], codes.flags[:kept] = codes.keys[count:size], codes.flags[count:size]
         if self._picks:
             codes.values[:kept] = codes.values[count:size]
+        self._deques.shift(count)
+        self._pushed = max(self._pushed - count, 0)
         self._forget_unused(kept)
 
     def _forget_unused(self, size: int) -> None:
@@ -133,31 +135,31 @@ class Extremes:
         return live
 
     def read(
-        self, origin: int, places: Ints, chains: Chains, held: Bools, spans: Spans
+        self, places: npt.NDArray[np.int32], chains: Chains, held: Bools, spans: Spans
     ) -> tuple[PartColumn, int]:
         """The best entries of windows in order of their ends, and how many comparisons it took.
 
-        ``places`` are those of all entries from ``origin`` on.
+        ``places`` are those of all entries of the log.
         """
         best = np.empty(spans.slots.size, np.int64)
-        pushed, done, steps = max(self._pushed, origin, self._deques.since), 0, 0
+        pushed, done, steps = max(self._pushed, self._deques.since), 0, 0
         while True:
             done, pushed, more = _read(
-                self._codes, self._deques.lists, origin, places, chains, held, spans, done, pushed,
-                best,
+                self._codes, self._deques.lists, places, chains, held, spans, done, pushed,
+                self._deques.since, best,
             )  # fmt: skip
             steps += more
             if done == best.size:
                 break
             self._deques.pack()
         self._pushed = pushed
-        return self._taken(np.where(best < 0, best, best - origin)), steps
+        return self._taken(best), steps
 
     def expire(self, since: int) -> None:
         """Forget places of the log before ``since``."""
         self._deques.since = since
 
-    def raw(self, places: Ints, count: int) -> PartColumn:
+    def raw(self, places: npt.NDArray[np.int32], count: int) -> PartColumn:
         """The first ``count`` entries themselves."""
         return self._taken(np.arange(count))
 
@@ -199,13 +201,13 @@ def _before(codes: Codes, i: int, j: int) -> bool:
 def _read(
     codes: Codes,
     deques: Lists,
-    origin: int,
-    places: Ints,
+    places: npt.NDArray[np.int32],
     chains: Chains,
     held: Bools,
     spans: Spans,
     done: int,
     pushed: int,
+    since: int,
     best: Ints,
 ) -> tuple[int, int, int]:
     """Bring the deques to the end of each window in turn, and find its best entry.
@@ -216,13 +218,12 @@ def _read(
     steps = 0
     for row in range(done, spans.slots.size):
         while pushed < spans.highs[row]:
-            entry = pushed - origin
-            if codes.flags[entry]:
-                place = places[entry]
+            if codes.flags[pushed]:
+                place = places[pushed]
                 begin, end = deques.begins[place], deques.ends[place]
-                while end > begin and deques.items[end - 1] >= origin:
+                while end > begin and deques.items[end - 1] >= since:
                     steps += 1
-                    if _before(codes, deques.items[end - 1] - origin, entry):
+                    if _before(codes, deques.items[end - 1], pushed):
                         break
                     end -= 1
                 deques.ends[place] = end
@@ -240,7 +241,7 @@ def _read(
                         found = item
                     else:
                         steps += 1
-                        if _before(codes, item - origin, found - origin):
+                        if _before(codes, item, found):
                             found = item
             place = chains.following[place]
         best[row] = found

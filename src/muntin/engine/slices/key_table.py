@@ -28,6 +28,7 @@ _31 = np.uint64(31)
 # The length that stands for NULL in front of a string.
 _NULL = 0xFFFFFFFF
 _FEW = 64
+_STEP = 1 << 12
 
 
 class _Rows(NamedTuple):
@@ -77,12 +78,15 @@ class KeyTable:
     def slots(self, keys: Sequence[pa.Array]) -> Ints:
         """The slot of every key; keys that are not known yet get the next ones."""
         rows = self._written(keys)
-        self._reserve(len(keys[0]), rows.data.size)
         found = np.empty(len(keys[0]), np.int64)
-        self.count = _find(
-            rows.offsets, rows.data, self._places, self._hashes, self._offsets, self._data,
-            self.count, found,
-        )  # fmt: skip
+        # Room is made for some rows at a time: few of them are new.
+        for low in range(0, found.size, _STEP):
+            offsets = rows.offsets[low : low + _STEP + 1]
+            self._reserve(offsets.size - 1, int(offsets[-1] - offsets[0]))
+            self.count = _find(
+                offsets, rows.data, self._places, self._hashes, self._offsets, self._data,
+                self.count, found[low : low + _STEP],
+            )  # fmt: skip
         return found
 
     def keys(self, slots: Ints) -> tuple[pa.Array, ...]:

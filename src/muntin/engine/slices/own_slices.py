@@ -127,7 +127,7 @@ class OwnSlices:
         if not kept.size:
             return
         starts = slice_starts(run.starts[kept], self._classes)
-        slots = chains.slots[run.places[kept]]
+        slots = chains.slots[run.places[kept]].astype(np.int64)
         order = np.lexsort((slots, starts))
         starts, slots = starts[order], slots[order]
         fresh = np.ones(starts.size, np.bool_)

@@ -16,6 +16,7 @@ from muntin.plan.selection import Cells, Mask
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Int32s = npt.NDArray[np.int32]
 Bitmaps = npt.NDArray[np.uint8]
 
 _FEW = 64
@@ -28,10 +29,10 @@ class Chains(NamedTuple):
     ``slots`` and ``cells`` give the slot and the cell of every place.
     """
 
-    firsts: Ints
-    following: Ints
-    slots: Ints
-    cells: Ints
+    firsts: Int32s
+    following: Int32s
+    slots: Int32s
+    cells: Int32s
 
 
 class Spans(NamedTuple):
@@ -60,8 +61,8 @@ class Places:
         self._codes = _Numbers()
         self._bitmaps: dict[bytes, int] = {}
         self._pairs = _Numbers()
-        none = np.zeros(0, np.int64)
-        self._chains = Chains(np.full(1, -1, np.int64), none, none, none)
+        none = np.zeros(0, np.int32)
+        self._chains = Chains(np.full(1, -1, np.int32), none, none, none)
         self.count = 0
 
     @property
@@ -84,8 +85,11 @@ class Places:
             slots = self.groups.slots(batch.keys)
             self.slots = self.groups.count
         cells = self._cells(batch)
-        pairs = slots if cells is None else (slots << _CELL_BITS) | cells
-        places, fresh = self._pairs.number(pairs)
+        if cells is None:
+            # A slot has one place, of the same number.
+            self._extend(np.arange(self.count, self.slots))
+            return slots
+        places, fresh = self._pairs.number((slots << _CELL_BITS) | cells)
         self._extend(fresh)
         return places
 
@@ -104,12 +108,12 @@ class Places:
         """Chain the places of pairs that are seen for the first time."""
         chains, count = self._chains, self.count + pairs.size
         if self.slots > chains.firsts.size:
-            firsts = np.full(max(self.slots, chains.firsts.size * 5 // 4), -1, np.int64)
+            firsts = np.full(max(self.slots, chains.firsts.size * 5 // 4), -1, np.int32)
             firsts[: chains.firsts.size] = chains.firsts
             chains = chains._replace(firsts=firsts)
         if count > chains.slots.size:
             size = max(count, chains.slots.size * 5 // 4, _FEW)
-            longer = np.empty((3, size), np.int64)
+            longer = np.empty((3, size), np.int32)
             longer[:, : self.count] = [array[: self.count] for array in chains[1:]]
             chains = Chains(chains.firsts, *longer)
         coded = self.node.selection.coded
@@ -135,11 +139,11 @@ class Places:
 
     def batch(self, starts: Ints, places: Ints, columns: tuple[object, ...]) -> PartialBatch:
         """Entries of places as they came, with their keys and codes."""
-        slots = self._chains.slots[places]
+        slots = self._chains.slots[places].astype(np.int64)
         keys = () if self.groups is None else self.groups.keys(slots)
         codes, signatures = None, None
         if self.node.selection.coded:
-            cells = self._chains.cells[places]
+            cells = self._chains.cells[places].astype(np.int64)
             if self._bitmaps:
                 bitmaps = [np.frombuffer(each, np.uint8) for each in self._bitmaps]
                 codes, signatures = cells, np.array(bitmaps)
@@ -159,7 +163,7 @@ class _Numbers:
     """
 
     def __init__(self) -> None:
-        self._bits = 10
+        self._bits = 6
         self._table = np.full(1 << self._bits, -1, np.int32)
         self._keys = np.empty(1 << (self._bits - 1), np.int64)
         self._count = 0

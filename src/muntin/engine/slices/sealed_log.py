@@ -23,6 +23,7 @@ from muntin.engine.slices.segments import Segments
 from muntin.engine.slices.totals import Totals
 
 Ints = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
 Column = "Totals | Extremes | Objects"
 
 _FEW = 256
@@ -56,7 +57,7 @@ class Objects:
         self._partials.extend(column.partials)
         return 0
 
-    def raw(self, places: Ints, count: int) -> PartColumn:
+    def raw(self, places: Int32s, count: int) -> PartColumn:
         """The entries themselves."""
         return ObjectColumn(self.part, self._partials[:count])
 
@@ -71,16 +72,16 @@ def column_of(part: Part) -> Totals | Extremes | Objects:
 class SealedLog:
     """Entries of sealed slices, in order of time, with an index by place.
 
-    A *position* counts entries from the first that was ever sealed; those before ``begin`` are
-    forgotten, ``end`` is the next one.
+    Entries before the *position* ``begin`` are forgotten, ``end`` is the next one. Positions move
+    down when room is made, before windows are looked at.
     """
 
     def __init__(self, places: Places, parts: Sequence[Part]) -> None:
         self.places = places
         self.columns = [column_of(part) for part in parts]
         self.index = Segments()
-        self.begin = self.end = self.origin = 0
-        self._owners = np.zeros(_FEW, np.int64)
+        self.begin = self.end = 0
+        self._owners = np.zeros(_FEW, np.int32)
         # The first position of each slice, and its start.
         self._starts = np.zeros(_FEW, np.int64)
         self._firsts = np.zeros(_FEW, np.int64)
@@ -104,9 +105,9 @@ class SealedLog:
         held = sum(column.nbytes for column in self.columns)
         return own + held + self.index.nbytes + self._recent.nbytes
 
-    def owners(self) -> Ints:
-        """The places of all entries from ``origin`` on."""
-        return self._owners[: self.end - self.origin]
+    def owners(self) -> Int32s:
+        """The places of all entries, those that are forgotten included."""
+        return self._owners[: self.end]
 
     def starts(self) -> Ints:
         """The starts of the slices that are kept."""
@@ -120,10 +121,13 @@ class SealedLog:
     def append(self, run: Run) -> int:
         """Take in entries that are sealed now; how many aggregations along time that took."""
         self.reserve(run.starts.size)
-        at = self.end - self.origin
+        at = self.end
         self._owners[at : at + run.places.size] = run.places
         self._note_slices(run.starts)
         self.index.append(run.places, self.end)
+        if 2 * run.places.size > self.end:
+            # Lists that grew by a lot at once have left much room behind.
+            self.index.pack()
         steps = 0
         for column, entries in zip(self.columns, run.columns, strict=True):
             steps += column.append(at, run.places, entries)  # type: ignore[arg-type]
@@ -150,22 +154,28 @@ class SealedLog:
 
         Where entries at the front were forgotten the others move up, or else the log grows.
         """
-        places, size = self.places.count, self.end - self.origin
+        places = self.places.count
         self.index.reserve(places)
-        gone = self.begin - self.origin
-        if size + entries > self._owners.size and gone * 4 >= size:
-            self._owners[: size - gone] = self._owners[gone:size]
-            for column in self.columns:
-                column.shift(gone, size)
-            self.origin, size = self.begin, size - gone
+        if self.end + entries > self._owners.size and self.begin * 8 >= self.end:
+            self._shift()
         room = self._owners.size
-        if size + entries > room:
-            room = max(size + entries, room * 5 // 4)
-            longer = np.zeros(room, np.int64)
-            longer[:size] = self._owners[:size]
+        if self.end + entries > room:
+            room = max(self.end + entries, room * 9 // 8)
+            longer = np.zeros(room, np.int32)
+            longer[: self.end] = self._owners[: self.end]
             self._owners = longer
         for column in self.columns:
             column.resize(room, places)
+
+    def _shift(self) -> None:
+        """Move entries to the front, where others were forgotten."""
+        gone = self.begin
+        self._owners[: self.end - gone] = self._owners[gone : self.end]
+        self._firsts[self._slices] -= gone
+        self.index.shift(gone)
+        for column in self.columns:
+            column.shift(gone, self.end)
+        self.begin, self.end = 0, self.end - gone
 
     def evict(self, before: int) -> None:
         """Forget the slices that start before a tick."""
@@ -182,22 +192,18 @@ class SealedLog:
 
     def run(self) -> Run:
         """All entries that are kept."""
-        count = self.end - self.origin
-        kept = np.arange(self.begin - self.origin, count)
+        count = self.end
+        kept = np.arange(self.begin, count)
         starts = np.repeat(self.starts(), np.diff(np.append(self._firsts[self._slices], self.end)))
-        columns = tuple(
-            column.raw(self._owners[:count], count).take(kept) for column in self.columns
-        )
-        return Run(starts, self._owners[kept], columns)
+        columns = tuple(column.raw(self.owners(), count).take(kept) for column in self.columns)
+        return Run(starts, self._owners[kept].astype(np.int64), columns)
 
     def candidates(self, lows: Ints, highs: Ints, since: Ints) -> tuple[Ints, Ints]:
         """Pairs of window and slot, among them all that hold an entry.
 
         Windows lie between positions; ``since`` are the ticks they start at.
         """
-        return self._recent.candidates(
-            lows - self.origin, highs - self.origin, since, self._owners, self.places.chains.slots
-        )
+        return self._recent.candidates(lows, highs, since, self._owners, self.places.chains.slots)
 
 
 class Recency:
@@ -205,9 +211,9 @@ class Recency:
 
     def __init__(self) -> None:
         # Slot s has its neighbours at place s + 1; place 0 is the end of the list, both ways.
-        self._links = np.zeros((2, _FEW), np.int64)
+        self._links = np.zeros((2, _FEW), np.int32)
         self._last = np.full(_FEW, _NEVER)
-        self._stamps = np.zeros(_FEW, np.int64)
+        self._stamps = np.zeros(_FEW, np.int32)
         self._counts = np.zeros(2, np.int64)
 
     @property
@@ -220,14 +226,14 @@ class Recency:
         """Bytes of the list."""
         return self._links.nbytes + self._last.nbytes + self._stamps.nbytes
 
-    def touch(self, slots: Ints, starts: Ints, count: int) -> None:
+    def touch(self, slots: Int32s, starts: Ints, count: int) -> None:
         """Note that entries of these slots were sealed, in this order."""
         if count + 1 > self._last.size:
             size = max(count + 1, self._last.size * 5 // 4)
-            links, last = np.zeros((2, size), np.int64), np.full(size, _NEVER)
+            links, last = np.zeros((2, size), np.int32), np.full(size, _NEVER)
             links[:, : self._last.size], last[: self._last.size] = self._links, self._last
             self._links, self._last = links, last
-            self._stamps = np.zeros(size, np.int64)
+            self._stamps = np.zeros(size, np.int32)
             self._counts[1] = 0
         _touch(self._links, self._last, self._counts, slots, starts)
 
@@ -236,7 +242,7 @@ class Recency:
         _expire(self._links, self._last, self._counts, before)
 
     def candidates(
-        self, lows: Ints, highs: Ints, since: Ints, owners: Ints, slots: Ints
+        self, lows: Ints, highs: Ints, since: Ints, owners: Int32s, slots: Int32s
     ) -> tuple[Ints, Ints]:
         """Pairs of window and slot, among them all that hold an entry."""
         room = int(np.minimum(highs - lows, self.live).sum())
@@ -249,13 +255,13 @@ class Recency:
 
 
 @compiled
-def _unlink(links: Ints, at: int) -> None:
+def _unlink(links: Int32s, at: int) -> None:
     before, after = links[0, at], links[1, at]
     links[1, before], links[0, after] = after, before
 
 
 @compiled
-def _touch(links: Ints, last: Ints, counts: Ints, slots: Ints, starts: Ints) -> None:
+def _touch(links: Int32s, last: Ints, counts: Ints, slots: Int32s, starts: Ints) -> None:
     for i in range(slots.size):
         at = slots[i] + 1
         if last[at] == _NEVER:
@@ -269,7 +275,7 @@ def _touch(links: Ints, last: Ints, counts: Ints, slots: Ints, starts: Ints) -> 
 
 
 @compiled
-def _expire(links: Ints, last: Ints, counts: Ints, before: int) -> None:
+def _expire(links: Int32s, last: Ints, counts: Ints, before: int) -> None:
     at = links[1, 0]
     while at and last[at] < before:
         after = links[1, at]
@@ -281,15 +287,15 @@ def _expire(links: Ints, last: Ints, counts: Ints, before: int) -> None:
 
 @compiled
 def _candidates(
-    links: Ints,
+    links: Int32s,
     last: Ints,
-    stamps: Ints,
+    stamps: Int32s,
     counts: Ints,
     lows: Ints,
     highs: Ints,
     since: Ints,
-    owners: Ints,
-    slots: Ints,
+    owners: Int32s,
+    slots: Int32s,
     windows: Ints,
     found: Ints,
 ) -> int:
@@ -298,6 +304,10 @@ def _candidates(
     for window in range(lows.size):
         if highs[window] - lows[window] <= counts[0]:
             counts[1] += 1
+            if counts[1] == 1 << 31:
+                # Stamps begin anew before their numbers run out.
+                stamps[:] = 0
+                counts[1] = 1
             for entry in range(lows[window], highs[window]):
                 slot = slots[owners[entry]]
                 if stamps[slot + 1] != counts[1]:

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from muntin.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
+# Lists take a large part of what is kept: places of a log of up to 2**31 entries.
+Places = npt.NDArray[np.int32]
 
 _FEW = 64
 
@@ -24,10 +26,10 @@ class Lists(NamedTuple):
     ``used`` says in its only place how many items of the array are given out.
     """
 
-    items: Ints
-    begins: Ints
-    ends: Ints
-    limits: Ints
+    items: Places
+    begins: Places
+    ends: Places
+    limits: Places
     used: Ints
 
 
@@ -42,8 +44,8 @@ class Segments:
     """
 
     def __init__(self) -> None:
-        none = np.zeros(0, np.int64)
-        self.lists = Lists(np.empty(_FEW, np.int64), none, none, none, np.zeros(1, np.int64))
+        none = np.zeros(0, np.int32)
+        self.lists = Lists(np.empty(_FEW, np.int32), none, none, none, np.zeros(1, np.int64))
         self.owners = 0
         # Items before this are of no use to anybody.
         self.since = 0
@@ -58,7 +60,7 @@ class Segments:
         held = self.lists
         if owners > held.begins.size:
             size = max(owners, held.begins.size * 5 // 4)
-            begins, ends, limits = np.zeros((3, size), np.int64)
+            begins, ends, limits = np.zeros((3, size), np.int32)
             for to, array in zip((begins, ends, limits), held[1:4], strict=True):
                 to[: self.owners] = array[: self.owners]
             self.lists = Lists(held.items, begins, ends, limits, held.used)
@@ -77,17 +79,23 @@ class Segments:
         """Bring the lists together without items of no use, with room to grow."""
         held = self.lists
         _forget(held, self.owners, self.since)
-        sizes = held.ends[: self.owners] - held.begins[: self.owners]
-        rooms = sizes + sizes // 4 + 2
+        sizes = (held.ends - held.begins)[: self.owners].astype(np.int64)
+        rooms = sizes + sizes // 8 + 2
         limits = np.cumsum(rooms)
-        items = np.empty(int(rooms.sum()) * 5 // 4 + _FEW, np.int64)
+        items = np.empty(int(rooms.sum()) * 9 // 8 + _FEW, np.int32)
         begins = limits - rooms
         _copy(held, begins, items)
-        fresh = np.zeros((3, held.begins.size), np.int64)
+        fresh = np.zeros((3, held.begins.size), np.int32)
         fresh[:, : self.owners] = begins, begins + sizes, limits
         self.lists = Lists(items, fresh[0], fresh[1], fresh[2], np.array([int(rooms.sum())]))
 
-    def of(self, owner: int) -> Ints:
+    def shift(self, count: int) -> None:
+        """Count places from ``count`` on; those before it are of no use."""
+        _forget(self.lists, self.owners, self.since)
+        self.lists.items[:] -= count
+        self.since = max(self.since - count, 0)
+
+    def of(self, owner: int) -> Places:
         """The places of one owner."""
         return self.lists.items[self.lists.begins[owner] : self.lists.ends[owner]]
 
@@ -103,7 +111,7 @@ def _forget(lists: Lists, owners: int, since: int) -> None:
 
 
 @compiled
-def _copy(lists: Lists, begins: Ints, items: Ints) -> None:
+def _copy(lists: Lists, begins: Ints, items: Places) -> None:
     for owner in range(begins.size):
         at = begins[owner]
         for i in range(lists.begins[owner], lists.ends[owner]):

@@ -92,14 +92,14 @@ class Totals:
         return out
 
     def read(
-        self, origin: int, lists: Lists, chains: Chains, held: Bools, spans: Spans
+        self, lists: Lists, chains: Chains, held: Bools, spans: Spans
     ) -> tuple[AdditiveColumn, int]:
         """The sums of windows, and how many subtractions they took."""
         out = np.zeros((spans.slots.size, self.lanes.shape[1]), np.int64)
-        steps = _read(self.lanes, self.heads, origin, lists, chains, held, spans, out)
+        steps = _read(self.lanes, self.heads, lists, chains, held, spans, out)
         return self._column(out), steps
 
-    def raw(self, places: Ints, count: int) -> AdditiveColumn:
+    def raw(self, places: npt.NDArray[np.int32], count: int) -> AdditiveColumn:
         """The first ``count`` entries themselves, which are of these places."""
         out = np.empty((count, self.lanes.shape[1]), np.int64)
         _differences(self.lanes, self.heads, places, out)
@@ -166,7 +166,6 @@ def _copy_more(lanes: Ints, heads: Ints, at: int, places: Ints, first: int) -> N
 def _read(
     lanes: Ints,
     heads: Ints,
-    origin: int,
     lists: Lists,
     chains: Chains,
     held: Bools,
@@ -182,12 +181,12 @@ def _read(
                 high = since_place(lists, place, spans.highs[row])
                 if low < high:
                     steps += 1
-                    before = lists.items[low] - origin
+                    before = lists.items[low]
                     if high == lists.ends[place]:
                         for k in range(width):
                             out[row, k] += heads[place, k] - lanes[before, k]
                     else:
-                        after = lists.items[high] - origin
+                        after = lists.items[high]
                         for k in range(width):
                             out[row, k] += lanes[after, k] - lanes[before, k]
             place = chains.following[place]
@@ -195,7 +194,7 @@ def _read(
 
 
 @compiled
-def _differences(lanes: Ints, heads: Ints, places: Ints, out: Ints) -> None:
+def _differences(lanes: Ints, heads: Ints, places: npt.NDArray[np.int32], out: Ints) -> None:
     """What each entry adds to the total of its place."""
     width = lanes.shape[1]
     totals = heads.copy()
