@@ -108,6 +108,29 @@ class Results(Mapping[str, Any]):
         """The result of a query as a pyarrow Table, whatever kind the data was."""
         return self._answers[self._known(name)].table()
 
+    def plot(self, name: str, *, axes: Any = None) -> Any:
+        """Draw a query's result: a line for each group, windows on the axis.
+
+        It needs matplotlib. In a script, ``matplotlib.pyplot.show()`` shows what was drawn.
+
+        Args:
+            name: The query.
+            axes: Where to draw; a figure of its own if not given.
+
+        Returns:
+            matplotlib's axes, or an array of them where there are several aggregates.
+        """
+        from muntin.charts import draw  # noqa: PLC0415 - an extra
+
+        known = self._known(name)
+        return draw(self.table(known), known, self._groups(known), axes)
+
+    def _groups(self, name: str) -> int:
+        """How many group columns a result has, after the bounds of its window."""
+        plans = self.plan.values() if isinstance(self.plan, dict) else [self.plan]
+        finals = (final for plan in plans for final in plan.finals)
+        return next(len(final.grouping) for final in finals if final.name == name)
+
     def _known(self, name: str) -> str:
         known = self._names.get(name.lower()) if isinstance(name, str) else None
         if known is None:

@@ -141,7 +141,7 @@ def test_a_crash_loses_nothing(
     code, _, said = muntin("list", "--checkpoint", "ck")
     assert (code, "nothing runs with the checkpoint ck" in said) == (1, True)
 
-    again = started(folder, terminal=True)
+    again = started(folder, "--plot", "charts", terminal=True)
     for batch in batches[2:]:
         stream.put(batch)
     found = again.wait_for_rows(2000)
@@ -154,6 +154,8 @@ def test_a_crash_loses_nothing(
     assert again.end(signal.SIGINT) == 128 + signal.SIGINT
     assert "last result" in again.output
     assert "stopped; start it again to go on" in again.output
+    assert (folder / "charts" / "total.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "charts" / "by_symbol.png").exists()
     assert "Traceback" not in again.output
     assert "\tat " not in again.output
     sets = [TOTAL + GONE, TOTAL + BY_SYMBOL, TOTAL + BY_SYMBOL, TOTAL + BY_SYMBOL]

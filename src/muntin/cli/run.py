@@ -16,6 +16,7 @@ from muntin.cli.files import File, Output, Settings, read_file
 from muntin.cli.run_signals import Signals
 
 if TYPE_CHECKING:
+    from muntin.cli.run_charts import Charts
     from muntin.cli.run_screen import Screen
     from muntin.pipelines import Pipeline, PipelineRun
 
@@ -36,6 +37,7 @@ class _Start:
     once: bool
     flush: bool
     on_gap: OnGap
+    charts: Charts | None = None
 
 
 Checkpoint = Annotated[
@@ -58,6 +60,10 @@ def run(
         OnGap,
         typer.Option(help="Results that a sink has lost: fail, or accept and go on without them."),
     ] = OnGap.FAIL,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw each query's results there when it ends, as PNG."),
+    ] = None,
     settings: Settings = None,
     conf: Annotated[
         list[str] | None,
@@ -75,8 +81,14 @@ def run(
     """
     pipeline = read_file(file, settings)
     folder = default_checkpoint(file) if checkpoint is None else checkpoint
-    start = _Start(once, flush, on_gap)
+    start = _Start(once, flush, on_gap, None if plot is None else _charts(plot))
     raise typer.Exit(run_pipeline(pipeline, folder, start, conf or (), log_format))
+
+
+def _charts(folder: Path) -> Charts:
+    from muntin.cli.run_charts import Charts  # noqa: PLC0415 - the command line starts without it
+
+    return Charts(folder)
 
 
 def default_checkpoint(file: Path) -> Path:
@@ -139,6 +151,7 @@ def _run_on(
             session=spark,
             screen=sinks.callback(screen.results),
             watcher=screen.last_row,
+            beside=None if start.charts is None else start.charts.sink,
         )
         with writing_to(running.checkpoint):
             control = ControlServer(running.checkpoint, Commands(running))
@@ -146,6 +159,8 @@ def _run_on(
             _watch(running, screen, signals)
         finally:
             control.close()
+        for line in [] if start.charts is None else start.charts.save():
+            screen.say(line)
     except RunError as error:
         # One that was to answer the windows that a run before had left open.
         raise FailedRunError(error.message, hint=error.hint) from error

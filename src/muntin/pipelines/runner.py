@@ -6,7 +6,7 @@ import logging
 import os
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ def run(
     session: Any = None,
     screen: Sink[Any] | None = None,
     watcher: Watcher | None = None,
+    beside: Callable[[str], Sink[Any]] | None = None,
 ) -> PipelineRun:
     """Run a SQL file: each stream that has queries is a run with a checkpoint of its own.
 
@@ -55,6 +56,7 @@ def run(
         session: The Spark session; the active one, or another that is started.
         screen: Where the results of queries go that no sink takes; printed unless said otherwise.
         watcher: Gets the batch, the name and the last row of each query that goes to a sink.
+        beside: Gives one more sink for each stream, by its name; it gets all results.
 
     Raises:
         MuntinError: If anything cannot be opened; nothing runs then.
@@ -69,7 +71,8 @@ def run(
         tables = {table.name: open_table(table) for table in pipeline.tables}
         for stream in _incomplete(chosen, root) if once and flush else chosen:
             screened = sinks.console() if screen is None else screen
-            sink, named = sinks_of_stream(pipeline, stream.name, screened, watcher)
+            more = None if beside is None else beside(stream.name)
+            sink, named = sinks_of_stream(pipeline, stream.name, screened, watcher, more)
             running.sinks[stream.name] = named
             source = open_stream(spark, stream)
             folder = _folder(root, stream)

@@ -35,12 +35,16 @@ def make_sink(spec: SinkSpec, stream: str | None = None) -> Sink[Any]:
 
 
 def sinks_of_stream(
-    pipeline: Pipeline, stream: str, screen: Sink[Any], watcher: Watcher | None
+    pipeline: Pipeline,
+    stream: str,
+    screen: Sink[Any],
+    watcher: Watcher | None,
+    beside: Sink[Any] | None = None,
 ) -> tuple[FanOutSink, dict[str, Sink[Any]]]:
     """Where the results of a stream's queries go, and the sinks among it by name.
 
     Queries that no sink takes go to the screen, and so do those that join while it runs, unless
-    a sink takes all.
+    a sink takes all. What is beside takes all in any case.
     """
     queries = [query.name for query in pipeline.queries[stream]]
     several = sum(map(bool, pipeline.queries.values())) > 1
@@ -57,6 +61,8 @@ def sinks_of_stream(
     if watcher is not None:
         others = Takes.all() if _has_all(pipeline) else Takes.only(routed)
         parts.append((others, LastRows(watcher)))
+    if beside is not None:
+        parts.append((Takes.all(), beside))
     return FanOutSink(parts), named
 
 
