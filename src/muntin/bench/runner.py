@@ -20,7 +20,7 @@ ABOUT = {
     "optimizer": "what plans cost, how long planning takes, if estimates hold",
     "papers": "the papers' other figures and tables, with verdicts",
     "peers": "the same queries by other engines, which it installs first",
-    "planning": "seconds to plan thousands of queries, and a fresh process's first answers",
+    "planning": "seconds to plan thousands of queries, and a cold start",
     "sharing": "hundreds of queries by strategy, beside DuckDB and polars",
     "spark": "one shared job, against window() queries one by one; streams",
 }
