@@ -155,7 +155,8 @@ def cold_section(starts: tuple[Start, ...]) -> tuple[Section, list[Check]]:
     rows, checks = [], []
     for start in starts:
         step(start.name)
-        taken = seconds_of(start)
-        rows.append((start.name, f"{taken:.2f}"))
+        taken, compiled = seconds_of(start)
+        rows.append((start.name, f"{taken:.2f}", f"{compiled:,}"))
         checks.append(Check(start.name, start.limit, taken, " s"))
-    return Section("a fresh process", ("until it has answered", "seconds"), tuple(rows)), checks
+    columns = ("until it has answered", "seconds", "kernels compiled before")
+    return Section("a fresh process", columns, tuple(rows)), checks
