@@ -8,8 +8,10 @@ what was kept before it came; nor does any later one that asks about the same cu
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,7 +93,8 @@ def _moved_ranks(old: Ranked, new: Ranked) -> Ints:
     >>> _moved_ranks(Ranked(vol, (10, 20), False), Ranked(vol, (5, 20, 30), False)).tolist()
     [0, 1, 2, 4]
     """
-    moved = [0, *(sum(cut <= least for cut in new.cuts) for least in old.cuts)]  # type: ignore[operator]
+    cuts: tuple[Any, ...] = new.cuts
+    moved = [0, *(bisect_right(cuts, least) for least in old.cuts)]
     extra = [new.null] if new.failed is None else [new.null, new.failed]
     return np.array([*moved, *extra], np.int64)
 
