@@ -114,10 +114,16 @@ def _value(kind: pa.DataType, number: int) -> Any:
 
 
 def _varied() -> list[pa.Table]:
-    """Rows with NULLs and without, each in memory of both kinds, and very few of them."""
+    """Rows with NULLs and without, each in memory of both kinds, and very few of them.
+
+    Where all strings are empty, only the memory of their bytes cannot be written.
+    """
     some, full = _rows(), _rows(nulls=False)
-    few = full.slice(0, 1)
-    return [some, full, few, *(_read_only(rows) for rows in (some, full, few))]
+    few = empty = full.slice(0, 1)
+    for place, field in enumerate(few.schema):
+        if pa.types.is_string(field.type) or pa.types.is_binary(field.type):
+            empty = empty.set_column(place, field, pa.array([""], field.type))
+    return [some, full, few, empty, *(_read_only(rows) for rows in (some, full, few))]
 
 
 def _read_only(rows: pa.Table) -> pa.Table:
@@ -184,10 +190,16 @@ def _aggregates(invertible: bool) -> None:
 
 
 def _groups() -> None:
-    keys = [*_TYPES, "k, g", "boolean, string", "bigint % 3", "k, date, double"]
+    keys = [*_TYPES, "k, g", "boolean, string", "bigint % 3", "k, date, double", "upper(k)"]
     texts = [
         f"SELECT sum(double) AS v, max(string) AS m FROM t {_WINDOWS[0]} GROUP BY {key}"
         for key in keys
+    ]
+    # Alone, an aggregate may be answered in ways of its own.
+    alone = ("sum(double)", "avg(bigint)", "count(*)", "max(double)", "last(string)")
+    texts += [
+        f"SELECT {call} AS v FROM t {window} GROUP BY {key}"
+        for call, window, key in product(alone, _WINDOWS, ("k", "upper(k)", "k, g"))
     ]
     _run([*_varied(), _rows(5000, groups=4000)], texts)
 
@@ -250,7 +262,7 @@ def _shapes() -> None:
     rows = _rows(3000)
     shuffled = rows.take(pa.array(np.random.default_rng(1).permutation(rows.num_rows)))
     halves = pa.concat_tables([rows.slice(0, 1000), rows.slice(1000)])
-    large = pa.concat_tables([_rows(5000, groups=4000)] * 8).combine_chunks()
+    large = _rows(20_000, groups=9000).sort_by("double")
     _run([shuffled, halves, rows.slice(0, 0), large, _read_only(shuffled)], _many())
     _run([rows], [text.replace("'", "") for text in _many("")], "place")
     for time in ("date", "timestamp_ntz"):
