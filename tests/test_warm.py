@@ -32,12 +32,13 @@ WARM = """
 from muntin.warm import warm
 list(warm(1))
 """
-# Not what `warm` runs: the first example of README, the demo's queries, random ones of every kind.
+# Not what `warm` runs: queries of benchmarks, the demo and README, random ones of every kind.
 CALLS = """
 import json, random
 import muntin
 from numba.core import event
 from muntin import compiled
+from muntin.bench.planning import cold
 from muntin.cli.demo_queries import draw
 from muntin.testing import trades
 from oracle.random_queries import queries
@@ -52,6 +53,8 @@ class Names(event.Listener):
         pass
 
 event.register("numba:compile", Names())
+cold.first_call()
+cold.first_queries()
 data = trades(20_000)
 muntin.aggregate(data, ";".join(each.sql() for each in draw(256, 1)), time="ts")
 muntin.aggregate(data.to_pandas(), "SELECT symbol, sum(price * vol) / sum(vol) AS v FROM t "

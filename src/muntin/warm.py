@@ -246,12 +246,25 @@ def _many(unit: str = " minutes", count: int = 64) -> list[str]:
     return made
 
 
+def _unlike(count: int) -> list[str]:
+    """Queries whose windows have hardly an edge in common, so that sharing is weighed."""
+    chance = random.Random(count)
+    sizes = [(chance.randrange(60, 3000), chance.randrange(7, 700)) for _ in range(count)]
+    return [
+        f"SELECT sum(double) AS v FROM t [RANGE '{size} seconds' SLIDE '{slide} seconds']"
+        f" WHERE bigint > {chance.randrange(90)}"
+        for size, slide in sizes
+    ]
+
+
 def _choices() -> None:
     rows, few = [_rows()], _many(count=12)
     for strategy, slicing in product(get_args(Strategy), get_args(Slicing)):
         _run(rows, few, strategy=strategy, slicing=slicing)
     plain = [text.partition(" WHERE ")[0] for text in _many()[1::3]]
+    unlike = _unlike(300)
     for optimizer in get_args(OptimizerName):
+        _run(rows, unlike, optimizer=optimizer)
         _run(rows, _many(), optimizer=optimizer)
         _run(rows, plain, optimizer=optimizer)
     _run(rows, few, emit_empty=True)
