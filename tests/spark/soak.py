@@ -27,7 +27,7 @@ NAP = 1.0  # seconds between two samples
 MEMORY = ("driver", "workers", "jvm")
 MAY_GROW = 1.10
 # Files and threads come and go with upkeep by the minute; what leaks grows with the batches.
-COUNTS_MAY_GROW = 2.0
+COUNTS_MAY_GROW = 3.0
 PAGES_PER_MEGABYTE = (1 << 20) // os.sysconf("SC_PAGE_SIZE")
 QUERY = """
 CREATE QUERY q{0} AS SELECT k, sum(v) AS total, count(*) AS n, max(v) AS largest
