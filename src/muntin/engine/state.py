@@ -66,7 +66,7 @@ class State:
     def close(self) -> Answered:
         """Answer every window that holds a row and has no answer yet; all queries have a table."""
         for store in self.stores:
-            store.seal(LAST_WINDOW, may_move=self.moves)
+            store.seal(LAST_WINDOW, may_move=self._may_move)
         return self._answer_until(np.full(len(self.plan.finals), LAST_WINDOW))
 
     def _seal(self, watermark: int) -> None:
@@ -74,7 +74,12 @@ class State:
         for store in self.stores:
             classes = self.plan.slicings[store.node.slicing].classes
             edges = (phase + (watermark - phase) // period * period for period, phase in classes)
-            store.seal(max(edges), may_move=self.moves)
+            store.seal(max(edges), may_move=self._may_move)
+
+    @property
+    def _may_move(self) -> bool:
+        # The papers' strategies combine slices as the papers do, and are counted so.
+        return self.moves and self.plan.strategy == "cells"
 
     def _answer_until(self, last: Ints) -> Answered:
         answered = self._answer(self.stores, Due(self._next, last, self._gaps))

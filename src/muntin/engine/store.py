@@ -100,6 +100,8 @@ class SliceStore:
         self.evicted = max(self.evicted, before)
         if self.moving is not None:
             self.moving.evict(before)
+            if not self.moving.size:
+                self.moving = None
             return
         kept = self.table().since(before)
         if kept is not self._merged:
