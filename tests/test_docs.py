@@ -1,7 +1,8 @@
 """Every code block of README and docs runs, and every aggregate is documented.
 
 Blocks of ``python`` run here as they are, those of a page one after the other. Blocks of ``py``
-need Spark, or time: tests/spark/test_docs.py runs them.
+need Spark, or time: tests/spark/test_docs.py runs them. Pages in docs/examples show parts of
+programs in examples/: tests/test_examples.py runs those, and compares.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ TARGETS = set(re.findall(r"^(\w+):.*##", (ROOT / "Makefile").read_text(), re.MUL
 # Shell that is not ours: it installs packages, sets secrets, and starts daemons of Spark's, which
 # tests/spark/cluster.py starts in the same way.
 SYSTEM = ("pip install ", "export ", "$SPARK_HOME/bin/spark-class ", "cd ")
+EXAMPLE = ".venv/bin/python examples/"
+RUN_HERE = [page for page in PAGES if page.parent != DOCS / "examples"]
 # Pages with blocks that are no code: formulas, timelines (tests/test_semantics.py has each), and
 # outputs that other tests compare or that differ from run to run.
 QUOTED = {
@@ -45,7 +48,7 @@ def named(block: Block) -> str:
     return str(block)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", RUN_HERE, ids=lambda page: page.name)
 def test_python_on_the_page_runs(page: Path) -> None:
     scope: dict[str, object] = {}
     for block in blocks([page], "python"):
@@ -62,7 +65,7 @@ def test_no_block_is_in_another_language() -> None:
     assert {block.page.name for block in alone} == QUOTED
 
 
-@pytest.mark.parametrize("block", blocks(PAGES, "sql"), ids=named)
+@pytest.mark.parametrize("block", blocks(RUN_HERE, "sql"), ids=named)
 def test_sql_is_sound(block: Block) -> None:
     """SQL files are read; single queries are answered. Guides to other systems import theirs."""
     if block.page.name.startswith("from-"):
@@ -89,6 +92,8 @@ def test_commands_are_those_there_are(block: Block) -> None:
                 COMMANDS[words[1]].make_context(words[1], words[2:])
             elif words[:1] == ["make"]:
                 assert words[1] in TARGETS
+            elif command.startswith(EXAMPLE):
+                assert (ROOT / words[1]).exists()
             else:
                 assert not words or command.strip().startswith(SYSTEM), command
 
