@@ -8,6 +8,7 @@ import pytest
 
 from muntin.aggregates import resolve
 from muntin.aggregators import create, info, names, rings
+from muntin.aggregators.choice import operations
 from muntin.aggregators.operators import Least, Sum
 from muntin.aggregators.registry import state_class
 
@@ -32,6 +33,7 @@ AMORTISED = {
     "daba_lite": lambda n: 4,
     "slickdeque_inv": lambda n: 2,
     "slickdeque_noninv": lambda n: 2,
+    "running_totals": lambda n: 2,
 }
 WORST = {
     "panes": lambda n: n - 1,
@@ -46,14 +48,16 @@ WORST = {
     "daba_lite": lambda n: 6,
     "slickdeque_inv": lambda n: 2,
     "slickdeque_noninv": lambda n: n,
+    "running_totals": lambda n: 2,
 }
 MULTI = {
     "panes": lambda n: n * (n - 1) / 2,
     "flatfat": lambda n: n * log2(n),
     "bint": lambda n: n * log2(n),
-    "flatfit": lambda n: 3 * n,
+    "flatfit": lambda n: n - 1,
     "slickdeque_inv": lambda n: 2 * n,
     "slickdeque_noninv": lambda n: n + 2,
+    "running_totals": lambda n: n + 1,
 }
 
 
@@ -94,6 +98,54 @@ def test_every_range_at_once_costs_what_the_table_says(name):
         steps = 3 * (n + 1)
         operations, moves = counted(name, range(1, n + 1), steps).sum(axis=0)
         assert operations + moves <= MULTI[name](n) * steps, n
+
+
+SETS = [
+    [3], [7], [100], [1000], [3, 4], [50, 100], [60, 61], [1, 100], [5, 17, 90, 300],
+    list(range(10, 401, 10)), list(range(1, 65)), [*range(1, 40, 3), 700],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("ranges", SETS, ids=lambda each: f"{len(each)} to {each[-1]}")
+@pytest.mark.parametrize("name", names())
+def test_what_is_estimated_is_what_is_counted(name, ranges):
+    if len(ranges) > 1 and not info(name).several_ranges:
+        return
+    found = _settled(name, ranges)
+    assert operations(name, ranges) == pytest.approx(found, rel=0.2)
+
+
+def _settled(name, ranges):
+    """Operations a slide, once pointers and deques lie as they will."""
+    from muntin.aggregators.kernels import slide_compiled
+
+    op = Least() if name == "slickdeque_noninv" else Sum()
+    falling = np.array(ranges[::-1])
+    state = state_class(name).create(op, ranges[-1], len(ranges), True)
+    state = rings.grown(op, state, ranges[-1]) if isinstance(op, Least) else state
+    answers = op.empty(len(RANDOM) * len(ranges))
+    counts = []
+    for _ in range(2):
+        slide_compiled(op, state, falling, RANDOM, answers, 0)
+        counts.append(int(state.head[0]))
+    return (counts[1] - counts[0]) / len(RANDOM)
+
+
+def test_windows_too_long_to_follow_are_estimated_by_shorter_ones():
+    # A million pointers and more are not followed one by one.
+    assert 40 < operations("flatfit", [k << 20 for k in range(1, 41)]) < 130
+
+
+@pytest.mark.parametrize("n", [1, 5, 64])
+def test_what_is_held_is_what_the_cards_say(n):
+    # Numbers of a state but for its head: FlatFIT 3 n, SlickDeque (Inv) 3 n with every range.
+    held = {
+        name: sum(len(array) for array in state_class(name).create(Sum(), n, n, True)[:-1])
+        for name in ("flatfit", "slickdeque_inv", "running_totals")
+    }
+    assert held == {"flatfit": 3 * n, "slickdeque_inv": 3 * n, "running_totals": n + 1}
+    spaces = [info(name).space for name in held]
+    assert spaces == ["3 n", "n + 2; 3 n with every range", "n + 1"]
 
 
 @pytest.mark.parametrize("n", WINDOWS)

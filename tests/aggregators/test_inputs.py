@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from aggregators.concat import Concat
-from muntin.aggregates import resolve
+from muntin.aggregates import Aggregate, resolve
 from muntin.aggregators import bank, create, info, legal
 from muntin.errors import AggregateError, DataError, WindowError
 
@@ -84,12 +84,70 @@ def test_an_iterator_that_kernels_refuse_is_not_used_up():
 
 def test_a_value_that_was_not_lifted_is_refused_before_it_does_harm():
     slid, driven = create("slickdeque_inv", SUM, [2]), create("slickdeque_inv", SUM)
-    for insert in (slid.insert, lambda partial: driven.insert(partial, 3)):
+    for insert in (slid.insert_partial, lambda partial: driven.insert_partial(partial, 3)):
         insert(SUM.algebra.lift(1.0))
         with pytest.raises(DataError, match="lift values first"):
             insert(3.0)
     assert slid.insert(SUM.algebra.lift(2.0)) == (3.0,)
     assert driven.query(since=0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"),
+    [
+        ("sum", [5.0, 5.0, 7.0]),
+        ("max", [5, 5, 5]),
+        ("avg", [5.0, 5.0, 3.5]),
+        ("count", [1, 1, 2]),
+        ("stddev_pop", [0.0, 0.0, 1.5]),
+        ("product", [5.0, 5.0, 10.0]),
+        ("value_range", [0.0, 0.0, 3.0]),
+    ],
+)
+def test_values_go_in_as_they_are_by_the_name_of_an_aggregate(name, answers):
+    slid, driven = create("daba", name, ranges=[3]), create("two_stacks_lite", name)
+    for i, (value, answer) in enumerate(zip([5, None, 2], answers, strict=True)):
+        assert slid.insert(value) == (answer,)
+        driven.insert(value, i)
+        assert driven.query(since=0) == answer
+
+
+def test_names_may_say_types():
+    assert create("panes", "max(string)", [2]).insert("muntin") == ("muntin",)
+    assert create("panes", "count()", [2]).insert(()) == (1,)
+    assert create("panes", "bool_and", [2]).insert(True) == (True,)
+    assert create("panes", "max_by", [2]).insert((1.0, 2.0)) == (1.0,)
+    for said, message in (("maxx", "no aggregate"), ("max(text)", "does not know")):
+        with pytest.raises(AggregateError, match=message) as caught:
+            create("panes", said, [2])
+        assert caught.value.hint
+
+
+class Longest(Aggregate):
+    """Partials that look like values of another kind."""
+
+    name = "longest"
+    identity = 0
+
+    def lift(self, value):
+        return len(value)
+
+    def combine(self, a, b):
+        return max(a, b)
+
+    def lower(self, partial):
+        return partial
+
+    def result_type(self, types):
+        return pa.int64()
+
+
+def test_values_and_partials_are_told_apart_by_the_call():
+    longest = create("two_stacks_lite", Longest(), [2])
+    assert longest.insert("sash") == (4,)
+    assert longest.insert_partial(6) == (6,)
+    assert longest.insert(None) == (6,)
+    assert longest.insert("a") == (1,)
 
 
 @pytest.mark.parametrize("position", ["x", 1.5, None, True, 2**70])
@@ -114,11 +172,10 @@ def test_ranges_may_be_numpy_integers_and_must_be_listed():
             make("panes_inv", SUM, [2**70])
 
 
-def test_an_aggregate_is_resolved_first():
-    with pytest.raises(AggregateError, match="resolve"):
-        create("panes", "sum", [2])
-    with pytest.raises(AggregateError, match="resolve"):
-        legal("sum")
+def test_a_bank_takes_a_resolved_aggregate():
+    assert legal("sum") == legal(SUM)
+    with pytest.raises(AggregateError, match="no aggregate"):
+        legal(7)
     with pytest.raises(AggregateError, match="resolve"):
         bank("panes_inv", SUM.algebra, [2])
 

@@ -25,6 +25,7 @@ NAMES = (
     "daba_lite",
     "slickdeque_inv",
     "slickdeque_noninv",
+    "running_totals",
 )
 ONE_RANGE = {"panes_inv", "two_stacks", "two_stacks_lite", "daba", "daba_lite"}
 
@@ -63,6 +64,7 @@ def test_every_card_is_filled_in(name):
     assert card.name == name
     assert card.several_ranges == (name not in ONE_RANGE)
     assert all((card.amortised, card.worst, card.multi, card.space, card.paper))
+    assert card.counted([7]) > 0
     assert (card.multi == "-") == (name in ONE_RANGE)
 
 

@@ -101,7 +101,9 @@ def test_the_extremes_of_the_type_are_values_too(name):
         conformance.check_run(name, algebra, pa.array(values * 2), [2])
 
 
-@pytest.mark.parametrize("name", ["slickdeque_inv", "flatfit", "bint", "two_stacks"])
+@pytest.mark.parametrize(
+    "name", ["slickdeque_inv", "flatfit", "bint", "two_stacks", "running_totals"]
+)
 def test_partials_may_be_inserted_between_runs(name):
     """From plain lanes to Python partials, to lanes with marks, and back."""
     aggregator, rows = create(name, SUM, [5]), []
@@ -120,9 +122,28 @@ def test_partials_may_be_inserted_between_runs(name):
     check(aggregator.insert(SUM.algebra.lift(0.25)), [[0.25]])
 
 
+def test_totals_that_have_wrapped_around_are_read_right():
+    """From bare integers beyond 64 bits to Python partials, to lanes with marks, and back."""
+    most = 2**52 - 1
+    large = np.full(5000, most, np.int64)
+    total = create("running_totals", "sum(int64)", [3])
+    assert total.run(large)[-1] == 3 * most
+    assert int(total.state.total[0]) == 5000 * most - 2**64
+    again = create("running_totals", "sum(int64)", [3])
+    again.restore(total.snapshot())
+    for each in (total, again):
+        assert each.insert(7) == (2 * most + 7,)
+        assert each.run([None, 5]).tolist() == [[most + 7], [12]]
+        assert each.run(large)[-1] == 3 * most
+        assert each.run([0.0 + 2**40]).tolist() == [[2 * most + 2**40]]
+    average = create("running_totals", "avg(int64)", [2])
+    average.run(large)
+    assert average.insert(1) == ((most + 1) / 2,)
+
+
 def test_rows_are_known_after_plain_runs():
     average = resolve("avg", [pa.int64()])
-    for name in ("flatfat", "slickdeque_inv", "daba"):
+    for name in ("flatfat", "slickdeque_inv", "daba", "running_totals"):
         aggregator = create(name, average, [4])
         aggregator.run(np.arange(10))
         assert aggregator.insert(average.algebra.lift(1)) == ((7 + 8 + 9 + 1) / 4,)

@@ -3,6 +3,18 @@
 from muntin.aggregators.aggregator import Aggregator
 from muntin.aggregators.bank_registry import bank
 from muntin.aggregators.card import Card
-from muntin.aggregators.registry import create, info, legal, names
+from muntin.aggregators.choice import Choice, choose_technique
+from muntin.aggregators.registry import create, info, legal, names, register
 
-__all__ = ["Aggregator", "Card", "bank", "create", "info", "legal", "names"]
+__all__ = [
+    "Aggregator",
+    "Card",
+    "Choice",
+    "bank",
+    "choose_technique",
+    "create",
+    "info",
+    "legal",
+    "names",
+    "register",
+]

@@ -17,7 +17,7 @@ from muntin.errors import AggregateError, DataError
 
 
 class Aggregator:
-    """Partials in, answers out; the state is the technique's arrays.
+    """Values or partials in, answers out; the state is the technique's arrays.
 
     Slid by one partial, a window that is not full yet answers for what is there. By position, the
     caller says what a window spans. The first call decides which of the two it is.
@@ -35,7 +35,7 @@ class Aggregator:
     >>> sums = create("slickdeque_inv", total, ranges=[2])
     >>> sums.run(np.array([1e16, 1.0, 1.0, 0.5])).ravel().tolist()
     [1e+16, 1e+16, 2.0, 1.5]
-    >>> sums.insert(total.algebra.lift(0.25))
+    >>> sums.insert(0.25)
     (0.75,)
     """
 
@@ -73,13 +73,24 @@ class Aggregator:
         held: int = sum(array.nbytes for array in self.state)
         return held + (0 if self.positions is None else self.positions.nbytes)
 
-    def insert(self, partial: Any, position: int | None = None) -> tuple[Any, ...]:
-        """Take in the next partial.
+    def insert(self, value: Any, position: int | None = None) -> tuple[Any, ...]:
+        """Lift the next value and take it in; NULL is None.
 
         Without a position, lets go of what no range needs and returns one answer per range. With
-        one, `evict` and `query` do that.
+        one, `evict` and `query` do that. A partial that is a tuple of the aggregate's own kind is
+        taken as it is; `insert_partial` takes partials of every kind.
         """
-        self._check_partial(partial)
+        partial = value if self._is_own(value) else self.aggregate.partial(value)
+        return self.insert_partial(partial, position)
+
+    def insert_partial(self, partial: Any, position: int | None = None) -> tuple[Any, ...]:
+        """Take in the next partial; otherwise as `insert`."""
+        if self._is_named and not self._is_own(partial):
+            # It would be found out halfway, by a combine.
+            raise DataError(
+                f"{partial!r} is no partial of {self.aggregate.name}",
+                hint="lift values first, aggregate.lift(value), or give them to insert or run",
+            )
         if position is None:
             self._require_slid()
             answers = self.window.slide_objects(objects_of([partial]))
@@ -115,6 +126,10 @@ class Aggregator:
 
     def query(self, since: int) -> Any:
         """The answer for the partials at `since` or after it."""
+        return self.aggregate.lower(self.partial(since))
+
+    def partial(self, since: int) -> Any:
+        """The combination of the partials at `since` or after it."""
         size = self._positions().since(since)
         held = int(self.state.head[SIZE])
         if size < held and not self.card.several_ranges:
@@ -123,8 +138,13 @@ class Aggregator:
                 hint=f"evict(before={since}) first, or use a technique that takes several ranges",
             )
         if size == 0:
-            return self.aggregate.lower(self.aggregate.identity)
-        return self.aggregate.lower(query(self.window.op, self.state, size))
+            return self.aggregate.identity
+        return query(self.window.op, self.state, size)
+
+    @property
+    def size(self) -> int:
+        """How many partials are held by position."""
+        return 0 if self.positions is None else len(self.positions.held())
 
     def snapshot(self) -> pa.RecordBatch:
         """The state as one row of Arrow lists; Python partials are pickled."""
@@ -134,14 +154,13 @@ class Aggregator:
         """Go on from a snapshot of an aggregator built alike."""
         snapshots.restore(self, snapshot)
 
-    def _check_partial(self, partial: Any) -> None:
-        """A value that was not lifted would be found out halfway, by a combine."""
-        kind = type(self.aggregate.identity)
-        if hasattr(kind, "_fields") and not isinstance(partial, kind):
-            raise DataError(
-                f"{partial!r} is no partial of {self.aggregate.name}",
-                hint="lift values first, aggregate.lift(value), or give them to run",
-            )
+    @property
+    def _is_named(self) -> bool:
+        """Whether partials are tuples of a kind that values are not."""
+        return hasattr(self.aggregate.identity, "_fields")
+
+    def _is_own(self, given: Any) -> bool:
+        return self._is_named and isinstance(given, type(self.aggregate.identity))
 
     def _positions(self) -> Positions:
         if self.positions is None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from muntin.aggregators.card import Card
 from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, Ints
 from muntin.aggregators.operators import Store, combine, load, save
 from muntin.aggregators.rings import at_front, drop_oldest, end_of, new_head, wrapped
-from muntin.aggregators.trees import joined, renew
+from muntin.aggregators.trees import covering, joined, renew, sampled
+
+
+def counted(ranges: Sequence[int]) -> float:
+    """Every interval once in a round, and those that make up each window."""
+    room = 1 << (max(ranges) - 1).bit_length()
+    starts = sampled(room)
+    made_up = sum(float(covering(starts, starts + size).mean()) - 1 for size in ranges)
+    return 1.0 - 1.0 / room + made_up
+
 
 CARD = Card(
     name="bint",
@@ -19,6 +29,8 @@ CARD = Card(
     space="2 n, up to 4 n where n is no power of two",
     several_ranges=True,
     paper="Resource Sharing in Continuous Sliding-Window Aggregates, VLDB 2004",
+    counted=counted,
+    steady=True,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +25,9 @@ class Card:
         space: Partials (or indices of the same size) held.
         several_ranges: Whether one state answers several ranges.
         paper: Where it was published.
+        counted: Mean operations a slide that answers each of these ranges, which rise, as the
+            technique counts them; over values in random order where it compares them.
+        steady: Whether no slide takes many more operations than another.
     """
 
     name: str
@@ -34,6 +38,8 @@ class Card:
     space: str
     several_ranges: bool
     paper: str
+    counted: Callable[[Sequence[int]], float]
+    steady: bool = False
 
     def missing(self, aggregate: Aggregate, ranges: int) -> str | None:
         """What keeps the technique from this aggregate with so many ranges; None if nothing."""

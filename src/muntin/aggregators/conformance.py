@@ -43,7 +43,7 @@ def check_positions(name: str, aggregate: Aggregate, rows: Sequence[Any], seed: 
     held: list[tuple[int, Any]] = []
     position = moves.randrange(-5, 5)
     for row in rows:
-        aggregator.insert(aggregate.partial(row), position)
+        aggregator.insert_partial(aggregate.partial(row), position)
         held.append((position, row))
         position += moves.choice((0, 1, 1, 3))
         if moves.random() < 0.5:
@@ -92,7 +92,7 @@ def check_run(
 
 
 def _inserted(aggregator: Aggregator, lifted: Any) -> tuple[Any, ...]:
-    answers: Any = _lowered(partial(aggregator.insert, lifted))
+    answers: Any = _lowered(partial(aggregator.insert_partial, lifted))
     return (_OVERFLOW,) * len(aggregator.ranges) if answers == _OVERFLOW else answers
 
 

@@ -9,13 +9,15 @@ A state class has these static functions, written so that numba can compile them
 and one that runs in Python only: `create(op, capacity, columns, full)` makes room for `capacity`
 partials and `columns` ranges, and holds as many identities if it is to be `full`.
 
-It may have three more, for which there are defaults:
+It may have four more, for which there are defaults:
 
 - `slide(op, state, ranges, partials, answers, first)` inserts the partials from `first` on, one by
   one, each time writing one answer per range; returns how many partials are in, fewer than all if
   the state has to grow first. Compiled too; by default it evicts, inserts, queries;
 - `room(state)` says how many partials fit, and `grown(op, state, capacity)` moves to arrays with
-  more room, both in Python only; by default partials are in a ring (see `rings`).
+  more room, both in Python only; by default partials are in a ring (see `rings`);
+- `rebased(op, state)` gives the same answers by partials that fit wherever the window does, in
+  Python only; by default partials are what they are.
 
 The fields that hold partials are of type `Store`. `state.head` holds counters and indices, of
 which the first four mean the same everywhere.

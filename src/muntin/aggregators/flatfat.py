@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from muntin.aggregators.card import Card
 from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, Ints, shared
 from muntin.aggregators.operators import Store, combine, commutes, load, save
 from muntin.aggregators.rings import at_front, drop_oldest, end_of, new_head, wrapped
-from muntin.aggregators.trees import joined, renew
+from muntin.aggregators.trees import covering, joined, renew, sampled
+
+
+def counted(ranges: Sequence[int]) -> float:
+    """The levels above a leaf, and the nodes that cover each window but the longest."""
+    room = max(ranges)
+    leaves = room + sampled(room)
+    levels = float(np.floor(np.log2(leaves)).mean())
+    return levels + sum(_covers(leaves, size, room) for size in ranges if size < room)
+
+
+def _covers(leaves: Ints, size: int, room: int) -> float:
+    """Combinations of a window's nodes, on average; one past the last leaf has two covers."""
+    ends = leaves + size
+    first = np.full(ends.size, room)
+    nodes = covering(leaves, np.minimum(ends, 2 * room)) + covering(first, ends - room)
+    return float(nodes.mean()) - 1
+
 
 CARD = Card(
     name="flatfat",
@@ -19,6 +39,8 @@ CARD = Card(
     space="2 n",
     several_ranges=True,
     paper="General Incremental Sliding-Window Aggregation, VLDB 2015",
+    counted=counted,
+    steady=True,
 )
 
 

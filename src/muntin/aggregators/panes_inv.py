@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from muntin.aggregators.card import Card
@@ -9,6 +10,12 @@ from muntin.aggregators.contract import FIRST, OPERATIONS, Ints
 from muntin.aggregators.operators import Store, combine, inverse, load, save
 from muntin.aggregators.rings import append, drop_oldest, new_head
 from muntin.aggregators.running import keep_one_running
+
+
+def counted(ranges: Sequence[int]) -> float:
+    """What comes and what goes."""
+    return 2.0 * len(ranges)
+
 
 CARD = Card(
     name="panes_inv",
@@ -19,6 +26,8 @@ CARD = Card(
     space="n",
     several_ranges=False,
     paper="No Pane, No Gain, SIGMOD Record 2005; also known as subtract-on-evict",
+    counted=counted,
+    steady=True,
 )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from muntin.aggregates import Aggregate, ResolvedAggregate
+import pyarrow as pa
+
+from muntin.aggregates import Aggregate, ResolvedAggregate, resolve
 from muntin.aggregators import (
     bint,
     daba,
@@ -14,6 +16,7 @@ from muntin.aggregators import (
     flatfit,
     panes,
     panes_inv,
+    running_totals,
     slickdeque_inv,
     slickdeque_noninv,
     two_stacks,
@@ -24,6 +27,7 @@ from muntin.aggregators.card import Card
 from muntin.aggregators.inputs import whole_number
 from muntin.errors import AggregateError, DataError, WindowError, did_you_mean
 
+# A technique is a module and a line here: tests, engine, plans and pages find it by its name.
 _TECHNIQUES: tuple[tuple[Card, Any], ...] = (
     (panes.CARD, panes.Panes),
     (panes_inv.CARD, panes_inv.PanesInv),
@@ -36,6 +40,7 @@ _TECHNIQUES: tuple[tuple[Card, Any], ...] = (
     (daba_lite.CARD, daba_lite.DABALite),
     (slickdeque_inv.CARD, slickdeque_inv.SlickDequeInv),
     (slickdeque_noninv.CARD, slickdeque_noninv.SlickDequeNonInv),
+    (running_totals.CARD, running_totals.RunningTotals),
 )
 _BY_NAME = {card.name: (card, state_class) for card, state_class in _TECHNIQUES}
 
@@ -44,9 +49,21 @@ def names() -> tuple[str, ...]:
     """The techniques' names, simplest first.
 
     >>> names()[0], len(names())
-    ('panes', 11)
+    ('panes', 12)
     """
     return tuple(_BY_NAME)
+
+
+def register(card: Card, state: Any) -> None:
+    """Add a technique of your own, by its card and its state class (see `contract`).
+
+    It is then taken by name wherever techniques are, and weighed where they are chosen.
+    """
+    if card.name in _BY_NAME:
+        raise AggregateError(
+            f"there is a technique {card.name} already", hint="give yours another name"
+        )
+    _BY_NAME[card.name] = (card, state)
 
 
 def info(name: str) -> Card:
@@ -69,12 +86,10 @@ def _technique(name: str) -> tuple[Card, Any]:
     return _BY_NAME[name]
 
 
-def legal(aggregate: Aggregate | ResolvedAggregate, ranges: int = 1) -> tuple[str, ...]:
+def legal(aggregate: Aggregate | ResolvedAggregate | str, ranges: int = 1) -> tuple[str, ...]:
     """The techniques that take this aggregate with so many ranges.
 
-    >>> from muntin.aggregates import resolve
-    >>> import pyarrow as pa
-    >>> [name for name in legal(resolve("max", [pa.int64()]), ranges=2) if "slick" in name]
+    >>> [name for name in legal("max", ranges=2) if "slick" in name]
     ['slickdeque_noninv']
     """
     algebra = _algebra(aggregate)
@@ -84,23 +99,25 @@ def legal(aggregate: Aggregate | ResolvedAggregate, ranges: int = 1) -> tuple[st
 
 
 def create(
-    name: str, aggregate: Aggregate | ResolvedAggregate, ranges: Iterable[int] = ()
+    name: str, aggregate: Aggregate | ResolvedAggregate | str, ranges: Iterable[int] = ()
 ) -> Aggregator:
-    """An aggregator of a technique: partials in, one answer per range out.
+    """An aggregator of a technique: values or partials in, one answer per range out.
 
     Args:
         name: The technique.
-        aggregate: What to compute, as resolved by SQL name or a user's own.
+        aggregate: What to compute: an aggregate's name, which takes DOUBLE arguments unless it
+            says others, as "max(int64)" does; one as resolved by SQL name; or a user's own.
         ranges: How many partials each window spans. None are needed to drive by position.
 
-    >>> from muntin.aggregates import resolve
-    >>> import pyarrow as pa
-    >>> largest = create("slickdeque_noninv", resolve("max", [pa.int64()]), ranges=[3, 5])
+    >>> largest = create("daba", "max", ranges=[3])
+    >>> [largest.insert(value) for value in (4, 2, 1, 0)]
+    [(4,), (4,), (4,), (2,)]
+    >>> largest = create("slickdeque_noninv", "max(int64)", ranges=[3, 5])
     >>> largest.run([6, 5, 0, 1, 3, 4, 2, 7]).tolist()
     [[6, 6], [6, 6], [6, 6], [5, 6], [3, 6], [4, 5], [4, 4], [7, 7]]
     >>> largest.operations
     11
-    >>> create("panes_inv", resolve("max", [pa.int64()]), ranges=[3])
+    >>> create("panes_inv", "max", ranges=[3])
     Traceback (most recent call last):
     muntin.errors.AggregateError: panes_inv needs an inverse, which max does not have
     Hint: use one of panes, flatfat, bint, flatfit, two_stacks, two_stacks_lite, daba, ...
@@ -115,15 +132,43 @@ def create(
     return Aggregator(card, state, algebra, sizes)
 
 
-def _algebra(aggregate: Aggregate | ResolvedAggregate) -> Aggregate:
+def _algebra(aggregate: Aggregate | ResolvedAggregate | str) -> Aggregate:
+    if isinstance(aggregate, str):
+        return _named(aggregate)
     if isinstance(aggregate, ResolvedAggregate):
         return aggregate.algebra
     if isinstance(aggregate, Aggregate):
         return aggregate
     raise AggregateError(
         f"{aggregate!r} is no aggregate",
-        hint='give muntin.aggregates.resolve("sum", [pyarrow.float64()]), or your own Aggregate',
+        hint='give a name such as "sum" or "max(string)", or your own Aggregate',
     )
+
+
+def _named(said: str) -> Aggregate:
+    """The aggregate of a name: of DOUBLE arguments, or BOOLEAN ones if it takes no other."""
+    name, opens, rest = said.partition("(")
+    if opens:
+        inside = rest.removesuffix(")").strip()
+        types = [_type(each.strip(), said) for each in inside.split(",")] if inside else []
+        return resolve(name.strip(), types).algebra
+    refused: list[AggregateError] = []
+    for guess in ([pa.float64()], [pa.float64()] * 2, [pa.bool_()]):
+        try:
+            return resolve(name.strip(), guess).algebra
+        except AggregateError as error:
+            refused.append(error)
+    raise refused[0]
+
+
+def _type(alias: str, said: str) -> pa.DataType:
+    try:
+        return pa.type_for_alias(alias)
+    except ValueError as error:
+        raise AggregateError(
+            f"{said!r} names the type {alias!r}, which Arrow does not know",
+            hint="write it as in max(int64), max(string) or max(timestamp[us])",
+        ) from error
 
 
 def _checked(ranges: Iterable[int]) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,16 +13,24 @@ from muntin.aggregators.operators import Store, combine, inverse, load, save
 from muntin.aggregators.rings import append, drop_oldest, new_head, wrapped
 from muntin.aggregators.running import keep_one_running, keep_running
 
+
+def counted(ranges: Sequence[int]) -> float:
+    """What comes and what goes, for every range."""
+    return 2.0 * len(ranges)
+
+
 CARD = Card(
     name="slickdeque_inv",
     needs="invertible",
     amortised="2",
     worst="2",
     multi="2 n",
-    space="n + 1; 2 n with every range",
+    space="n + 2; 3 n with every range",
     several_ranges=True,
     paper="SlickDeque, EDBT 2018; Algorithm 2 of Algorithms and Optimizations for Incremental "
     "Window-Based Aggregations, 2019",
+    counted=counted,
+    steady=True,
 )
 
 

@@ -149,6 +149,7 @@ class Sliding:
 
     def _covering(self, encoding: Encoding, values: Values) -> Encoding | None:
         if self.encoding is None and self.slid:
+            self.state = _rebased(self.op, self.state)
             held = [partial for store in self._stores() for partial in store]
             widened = encoding.of_partials(held)
             return None if widened is None else widened.covering(values)
@@ -156,6 +157,8 @@ class Sliding:
 
     def _become(self, encoding: Encoding) -> None:
         """Bring the state into an encoding that covers it."""
+        if self.slid and self.encoding != encoding:
+            self.state = _rebased(self.op, self.state)
         held, self.encoding, self.op = self.encoding, encoding, encoding.op
         if not self.slid:
             self.state = self._full(self.op)
@@ -173,6 +176,7 @@ class Sliding:
     def _become_objects(self) -> None:
         if self.encoding is None:
             return
+        self.state = _rebased(self.op, self.state)
         held, self.encoding, self.op = self.encoding, None, Objects(self.aggregate)
         counts = self._row_counts() if held.implies_rows else None
         self._replace_stores(
@@ -196,6 +200,7 @@ class Sliding:
         for start in range(0, self.slid, _CACHED):
             ones = np.ones(min(_CACHED, self.slid - start), np.int64)
             slide_compiled(op, state, self.falling, ones, answers, 0)
+        state = _rebased(op, state)
         return [getattr(state, name) for name in store_fields(self.technique)]
 
     def _stores(self) -> list[Store]:
@@ -204,6 +209,11 @@ class Sliding:
     def _replace_stores(self, stores: Sequence[Store]) -> None:
         named = dict(zip(store_fields(self.technique), stores, strict=True))
         self.state = self.state._replace(**named)
+
+
+def _rebased(op: Any, state: Any) -> Any:
+    own = getattr(state, "rebased", None)
+    return state if own is None else own(op, state)
 
 
 def _with_nulls(

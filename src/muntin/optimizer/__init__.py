@@ -1,5 +1,6 @@
 """Decides what queries share: edge rates, costs, weaving and placement."""
 
+from muntin.aggregators import Choice, choose_technique
 from muntin.optimizer.costs import WindowQuery
 from muntin.optimizer.edge_counting import EDGE_METHODS, EdgeMethod, edge_count, edge_rate
 from muntin.optimizer.edge_estimate import EdgeEstimate, estimate_edge_rate
@@ -9,7 +10,6 @@ from muntin.optimizer.nodes import Node
 from muntin.optimizer.placement import METHODS, Placement, place
 from muntin.optimizer.placement_buckets import place_trees
 from muntin.optimizer.sharing import OPTIMIZERS, Optimizer, OptimizerName
-from muntin.optimizer.techniques import Choice, choose_technique
 
 __all__ = [
     "EDGE_METHODS",
