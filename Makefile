@@ -39,7 +39,7 @@ format: $(VENV)/.ready ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-demo: setup ## Run 256 queries over a stream of made-up trades on local Spark
+demo: setup ## Run 256 queries over a stream of synthetic trades on local Spark
 	$(BIN)/muntin demo
 
 bench: setup ## Run one benchmark: make bench NAME=local
