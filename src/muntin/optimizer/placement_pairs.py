@@ -37,20 +37,25 @@ def merge_within(trees: Sequence[Tree], weaver: Weaver, limit: float) -> list[Tr
     return [*done, *merged.values()]
 
 
-def weave_pairs(trees: Sequence[Tree], weaver: Weaver, most: int | None = None) -> list[Tree]:
+def weave_pairs(
+    trees: Sequence[Tree], weaver: Weaver, most: int | None = None, enough: int = 1
+) -> list[Tree]:
     """Weave pairs, the best first, until none saves and there are at most `most` trees.
 
+    It stops as soon as there are no more than `enough` trees, even where a pair would save.
     Savings of pairs are kept in a heap and only those with the woven tree are worked out anew,
     so that n trees with different edges take n² trials.
     """
-    alive = dict(enumerate(merge_identical(trees, weaver)))
+    merged = merge_identical(trees, weaver)
+    # Where those with the same edges are enough by themselves, not even they are all woven.
+    alive = dict(enumerate(trees if len(merged) < enough else merged))
     heap = [
         (weaver.woven(a, b) - a.cost - b.cost, i, j)
         for (i, a), (j, b) in combinations(alive.items(), 2)
     ]
     heapq.heapify(heap)
     number = len(alive)
-    while heap:
+    while heap and len(alive) > enough:
         added, i, j = heapq.heappop(heap)
         if i not in alive or j not in alive:
             continue

@@ -13,6 +13,7 @@ from muntin.optimizer.costs import WindowQuery
 from muntin.optimizer.nodes import as_nodes
 from muntin.optimizer.placement import METHODS, place
 from muntin.optimizer.placement_board import Board
+from muntin.optimizer.placement_pairs import weave_pairs
 from muntin.optimizer.placement_trees import WovenCosts
 
 SMALL = [
@@ -57,6 +58,24 @@ def test_scores_tell_nodes_apart() -> None:
     assert readings.highest_cost(board, 0, -1.0) == (2.0, -1.0)
 
 
+def test_weaving_that_stops_has_a_tree_for_every_node() -> None:
+    # Rows are dear, so that weaving saves to the end: one tree. It stops at one for each node.
+    each = Combination(40, 4, 1000, 12, 0, 5, "normal")
+    plain = outcomes([each], 0, ("W_TN", "WG_TN"))[0]
+    stopped = readings._stopped(each, 0, 0)
+    assert all(1000 < outcome.total < 2000 for outcome in plain.values())
+    assert all(4000 < outcome.total < 5000 for outcome in stopped.values())
+    assert all(1000 < outcome.maximum < plain["WG_TN"].maximum for outcome in stopped.values())
+
+
+def test_weaving_stops_even_among_equal_edges() -> None:
+    queries = [WindowQuery(5 * overlap, 5) for overlap in (1, 2, 3, 4)]
+    costs = WovenCosts(queries, 10.0, "panes")
+    trees = [costs.tree(query) for query in range(4)]
+    assert len(weave_pairs(trees, costs, enough=3)) == 3
+    assert len(weave_pairs(trees, costs)) == 1
+
+
 def test_wins_that_are_shared_are_not_alone() -> None:
     found = [
         {"WG_TN": Outcome(1.0, 2.0, 0.0), "WG_I": Outcome(1.5, 2.0, 0.0)},
@@ -65,12 +84,12 @@ def test_wins_that_are_shared_are_not_alone() -> None:
     assert readings._shares(found) == (
         *("100%", "50%", "-"),
         *("0%", "50.0%"),
-        *("50%", "50.0%", "100%"),
+        *("50%", "50.0%", "100%", "-"),
     )
 
 
 def test_the_table_has_every_reading_twice_and_the_thesis() -> None:
     apart, merged = (outcomes(SMALL, 0, METHODS, merge=merge) for merge in (False, True))
     table = readings.readings_section(SMALL, apart, merged, 0)
-    assert len(table.rows) == 1 + 2 * len(READINGS) + 1
+    assert len(table.rows) == 2 + 2 * len(READINGS) + 1
     assert {len(row) for row in table.rows} == {len(table.columns)}
