@@ -2,13 +2,26 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from muntin.engine.stage_a import StageA
 from muntin.errors import WindowError
-from muntin.windows import SLICINGS, SliceManager, Window, compose, pairs
+from muntin.plan import build_plan
+from muntin.queries import queries
+from muntin.windows import (
+    SLICINGS,
+    SliceManager,
+    Window,
+    compose,
+    edge_after,
+    edge_until,
+    pairs,
+)
 from windows.strategies import brute_edges, is_edge, slicings, windows
 
 
@@ -56,7 +69,6 @@ def test_equal_windows_count() -> None:
 def test_windows_with_equal_edges_share_them() -> None:
     manager = SliceManager(Window(18 + 15 * i, 15, offset=30 * i) for i in range(100))
     assert len(manager) == 100
-    assert len(manager._queue) == 2
     assert manager.classes == ((15, 0), (15, 12))
 
 
@@ -83,13 +95,36 @@ def test_windows_that_never_share_a_short_period() -> None:
     assert len(manager.edges(10**15, 10**15 + 10_000)) == pytest.approx(2 * len(primes), abs=2)
 
 
-def test_the_queue_does_not_grow_with_windows_that_come_and_go() -> None:
+def test_windows_that_come_and_go_leave_nothing_behind() -> None:
     manager = SliceManager([Window(10, 10)])
-    for i in range(10_000):
+    for i in range(1000):
         manager.add(Window(3, 10**9, offset=i))
         manager.remove(Window(3, 10**9, offset=i))
-    assert len(manager._queue) < 100
-    assert len(manager._queued) == len(manager._queue)
+    assert manager.classes == ((10, 0),)
+    assert len(pickle.dumps(manager)) < 1000
+
+
+def test_it_cuts_by_the_edge_classes_of_plans() -> None:
+    # The same classes as a plan's, and rows cut by them as stage A cuts rows.
+    text = "SELECT sum(v) FROM s [RANGE 18 SLIDE 15]; SELECT max(v) FROM s [RANGE 12 SLIDE 9]"
+    schema = pa.schema({"ts": pa.int64(), "v": pa.int64()})
+    for slicing in ("panes", "pairs"):
+        plan = build_plan(queries(text), schema, "ts", slicing=slicing)
+        manager = SliceManager([final.window for final in plan.finals], slicing)
+        assert plan.slicings[0].classes == manager.classes
+        rows = pa.table({"ts": range(-40, 90), "v": range(130)}, schema)
+        (made,) = StageA(plan)(rows).partials
+        assert np.unique(made.starts).tolist() == sorted(set(manager.cut(np.arange(-40, 90))))
+
+
+@given(st.lists(windows(), min_size=1, max_size=5), slicings, st.integers(-200, 200))
+def test_a_slice_starts_at_the_last_edge_and_ends_at_the_next(
+    chosen: list[Window], slicing: str, t: int
+) -> None:
+    manager = SliceManager(chosen, slicing, position=t)
+    starts = manager.cut(np.array([t, manager.peek() - 1, manager.peek()]))
+    until = edge_until(manager.classes, t)
+    assert starts.tolist() == [until, until, edge_after(manager.classes, t)]
 
 
 @given(st.lists(windows(), min_size=1, max_size=5), slicings, st.integers(-200, 200))

@@ -15,6 +15,7 @@ from muntin.engine.snapshot import pack, unpack
 from muntin.engine.store import BEGINNING, SliceStore
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, SharedPlan
+from muntin.windows import edge_until
 
 Ints = npt.NDArray[np.int64]
 RowTimes = Callable[[Ints, Ints], tuple[Ints, Ints]]
@@ -73,13 +74,14 @@ class State:
         """Seal the slices below the largest edge that the watermark has reached."""
         for store in self.stores:
             classes = self.plan.slicings[store.node.slicing].classes
-            edges = (phase + (watermark - phase) // period * period for period, phase in classes)
-            store.seal(max(edges), may_move=self._may_move)
+            store.seal(edge_until(classes, watermark), may_move=self._may_move)
 
     @property
     def _may_move(self) -> bool:
-        # The papers' strategies combine slices as the papers do, and are counted so.
-        return self.moves and self.plan.strategy == "cells"
+        # The papers' strategies combine slices as the papers do, and are counted so. Heads of
+        # Cutty slices are read when a window ends, which none that is sealed does.
+        cutty = self.plan.slicing == "cutty"
+        return self.moves and self.plan.strategy == "cells" and not cutty
 
     def _answer_until(self, last: Ints) -> Answered:
         answered = self._answer(self.stores, Due(self._next, last, self._gaps))

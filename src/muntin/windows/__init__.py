@@ -6,11 +6,13 @@ from muntin.windows.edges import (
     TIME_LIMIT,
     EdgeClass,
     Slicing,
+    edge_after,
+    edge_until,
     edges_between,
     next_edge,
     reduce_classes,
 )
-from muntin.windows.manager import SliceManager
+from muntin.windows.manager import SliceManager, cut_classes
 from muntin.windows.sliced import Sliced, compose, cutty, pairs, panes
 from muntin.windows.spec import Window
 
@@ -24,9 +26,12 @@ __all__ = [
     "Slicing",
     "Window",
     "compose",
+    "cut_classes",
     "cutty",
     "duration",
     "duration_text",
+    "edge_after",
+    "edge_until",
     "edges_between",
     "next_edge",
     "pairs",

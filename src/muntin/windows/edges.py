@@ -83,6 +83,24 @@ def next_edge(edge_class: EdgeClass, position: int) -> int:
     return position + period - (position - phase) % period
 
 
+def edge_after(classes: Iterable[EdgeClass], position: int) -> int:
+    """The first edge of all classes strictly after a position: where its slice ends.
+
+    >>> edge_after([(15, 0), (15, 12)], 12)
+    15
+    """
+    return min(next_edge(edge_class, position) for edge_class in classes)
+
+
+def edge_until(classes: Iterable[EdgeClass], position: int) -> int:
+    """The last edge of all classes at a position or before it: where its slice starts.
+
+    >>> edge_until([(15, 0), (15, 12)], 12), edge_until([(15, 0), (15, 12)], 11)
+    (12, 0)
+    """
+    return max(position - (position - phase) % period for period, phase in classes)
+
+
 def edges_between(classes: Sequence[EdgeClass], lo: int, hi: int) -> npt.NDArray[np.int64]:
     """The edges of all classes in [lo, hi), sorted and without repeats.
 

@@ -1,8 +1,7 @@
-"""The Slice Manager: the next edge of a changing set of windows."""
+"""The Slice Manager: the edges of a changing set of windows, for those who drive windows."""
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterable
 from typing import TypeVar
@@ -15,26 +14,36 @@ from muntin.windows.edges import (
     EdgeClass,
     Slicing,
     check_slicing,
+    edge_after,
     edges_between,
-    next_edge,
     reduce_classes,
 )
 from muntin.windows.spec import Window
 
 Key = TypeVar("Key")
 
-# Entries of removed windows that may wait in the queue before it is rebuilt.
-MAX_STALE = 64
+
+def cut_classes(windows: Iterable[Window], slicing: Slicing) -> tuple[EdgeClass, ...]:
+    """The fewest edge classes that cut a stream for a set of windows, shared by all of them.
+
+    Plans cut by these, and so does the Slice Manager.
+
+    >>> cut_classes([Window(18, 15), Window(33, 15), Window(5, 5)], "pairs")
+    ((5, 0), (15, 12))
+    """
+    return reduce_classes(each for window in windows for each in window.edge_classes(slicing))
 
 
 class SliceManager:
     """Gives the edges of a set of windows in order, while windows come and go.
 
-    Every edge given lies strictly after `position`, and moves it there. Windows with equal edges
-    share them: the queue holds one entry per edge class, not per window. A window added on the way
-    is aligned to the epoch like all others, so its first edge is its first after the position.
-    Algorithm 1 of "On-the-Fly Sharing for Streamed Aggregation", with O(log n) per edge and n the
-    number of classes; nothing is ever written out over a common period.
+    An interface over the edge classes that plans cut by: every edge comes from the arithmetic
+    that the engine seals slices with, and `cut` is the engine's own. Every edge given lies
+    strictly after `position`, and moves it there. Windows with equal edges share them. A window
+    added on the way is aligned to the epoch like all others, so its first edge is its first after
+    the position. It gives what Algorithm 1 of "On-the-Fly Sharing for Streamed Aggregation" gives,
+    without a queue: an edge costs one division per class, and nothing is ever written out over a
+    common period.
 
     Args:
         windows: The first windows; the same window may be added several times.
@@ -53,10 +62,7 @@ class SliceManager:
         self.slicing = slicing
         self._position = int(position)
         self._windows: Counter[Window] = Counter()
-        self._users: Counter[EdgeClass] = Counter()
-        # Each class that is queued has one entry, which may outlive the windows that wanted it.
-        self._queue: list[tuple[int, EdgeClass]] = []
-        self._queued: set[EdgeClass] = set()
+        self._classes: tuple[EdgeClass, ...] | None = None
         for window in windows:
             self.add(window)
 
@@ -73,7 +79,9 @@ class SliceManager:
     @property
     def classes(self) -> tuple[EdgeClass, ...]:
         """The fewest edge classes that hold all edges."""
-        return reduce_classes(self._users)
+        if self._classes is None:
+            self._classes = cut_classes(self._windows, self.slicing)
+        return self._classes
 
     def __len__(self) -> int:
         return self._windows.total()
@@ -81,11 +89,9 @@ class SliceManager:
     def add(self, window: Window) -> None:
         """Let a window contribute its edges after the position."""
         self._check_measure(window)
-        for edge_class in window.edge_classes(self.slicing):
-            self._users[edge_class] += 1
-            if edge_class not in self._queued:
-                self._push(edge_class)
+        window.edge_classes(self.slicing)  # refuses a window without any
         self._windows[window] += 1
+        self._classes = None
 
     def remove(self, window: Window) -> None:
         """Drop the edges that this window alone contributed."""
@@ -94,29 +100,18 @@ class SliceManager:
                 f"{window!r} is not among the windows", hint="remove a window once per add"
             )
         _decrement(self._windows, window)
-        for edge_class in window.edge_classes(self.slicing):
-            _decrement(self._users, edge_class)
-        if len(self._queue) > 2 * len(self._users) + MAX_STALE:
-            self._rebuild()
+        self._classes = None
 
     def peek(self) -> int:
         """The next edge, without moving there."""
-        self._drop_stale()
-        if not self._queue:
+        if not self._windows:
             raise WindowError("there are no windows, so no edges", hint="add a window first")
-        return self._queue[0][0]
+        return edge_after(self.classes, self._position)
 
     def advance(self) -> int:
         """Move to the next edge and return it; edges of several windows there count once."""
-        edge = self.peek()
-        self._position = edge
-        while self._queue[0][0] == edge:
-            _, edge_class = self._queue[0]
-            if edge_class in self._users:
-                heapq.heapreplace(self._queue, (edge + edge_class[0], edge_class))
-            else:
-                self._drop_stale()
-        return edge
+        self._position = self.peek()
+        return self._position
 
     def seek(self, t: int) -> None:
         """Move, forward or back, so that the next edge is the first at t or after.
@@ -129,7 +124,16 @@ class SliceManager:
         (15000000000012, 15000000000015)
         """
         self._position = int(t) - 1
-        self._rebuild()
+
+    def cut(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The start of the slice that each time lies in; does not move the position.
+
+        >>> SliceManager([Window(18, 15)]).cut(np.array([-1, 0, 11, 12, 14, 15])).tolist()
+        [-3, 0, 0, 12, 12, 15]
+        """
+        from muntin.windows.cut import slice_starts  # noqa: PLC0415 - it imports numba
+
+        return slice_starts(times, self.classes)
 
     def edges(self, lo: int, hi: int) -> npt.NDArray[np.int64]:
         """All edges in [lo, hi), sorted and without repeats; does not move the position.
@@ -138,19 +142,6 @@ class SliceManager:
         [0, 12, 15, 27]
         """
         return edges_between(self.classes, lo, hi)
-
-    def _push(self, edge_class: EdgeClass) -> None:
-        heapq.heappush(self._queue, (next_edge(edge_class, self._position), edge_class))
-        self._queued.add(edge_class)
-
-    def _drop_stale(self) -> None:
-        while self._queue and self._queue[0][1] not in self._users:
-            self._queued.remove(heapq.heappop(self._queue)[1])
-
-    def _rebuild(self) -> None:
-        self._queue = [(next_edge(each, self._position), each) for each in self._users]
-        self._queued = set(self._users)
-        heapq.heapify(self._queue)
 
     def _check_measure(self, window: Window) -> None:
         other = next(iter(self._windows), window)
