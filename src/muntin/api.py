@@ -66,9 +66,11 @@ def aggregate(
         strategy: What queries share. All give the same answers to the last bit; ``cells`` is the
             fastest, the others are there to compare: ``unshared``, ``slices``, ``fragments``,
             ``shards``.
-        slicing: How windows are cut into slices: ``pairs``, ``panes`` or ``cutty``.
-        optimizer: Who decides which queries share slices: ``auto`` and ``weave_share`` weigh
-            the costs, ``all_share`` and ``no_share`` do not. It changes no answer.
+        slicing: How windows are cut into slices: ``pairs``, ``panes``, or ``cutty``, which cuts
+            where windows start only and is for data in this process, not on Spark.
+        optimizer: Who decides which queries share slices: ``auto``, ``weave_share`` and
+            ``tri_weave`` (which aggregates rows once for all trees) weigh the costs,
+            ``all_share`` and ``no_share`` do not. It changes no answer.
         timezone: Where the local times are that expressions ask for, as in ``hour(ts)`` or
             ``ts >= '2013-10-07 10:00:00'``: a region such as ``America/New_York``, or an offset
             such as ``+01:00``. The Spark session's for data on Spark, UTC for all other data,

@@ -54,7 +54,8 @@ def test_strategies_and_slicings_equal_the_oracle_and_each_other(
     for number, strategy in enumerate(STRATEGIES):
         slicing = sorted(SLICINGS)[(seed + number) % 3]
         sample = sampler(table) if rng.random() < 0.5 else None
-        several = Sharing(tuple(rng.choice(("", "one", "two")) for _ in parsed))
+        owners = tuple(rng.choice(("", "one", "two")) for _ in parsed)
+        several = Sharing(owners, combined=rng.random() < 0.5)
         plan = build_plan(
             parsed,
             table.schema,

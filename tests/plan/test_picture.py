@@ -59,7 +59,7 @@ def test_the_drawing_is_as_stored() -> None:
 def test_lines_are_the_slices_of_the_plan(slicing: str) -> None:
     axis = _axis(plan(PAPER, "seq", slicing=slicing), 0, None)
     assert set(axis.shared) == {edge for line in axis.lines for edge in line.edges}
-    assert len(axis.shared) == (16 if slicing == "panes" else 13)
+    assert len(axis.shared) == {"panes": 16, "pairs": 13, "cutty": 7}[slicing]
 
 
 def test_a_long_period_is_drawn_in_part_and_says_so() -> None:

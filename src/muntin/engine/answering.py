@@ -56,7 +56,8 @@ class Answerer:
                 wanted = self._answer_moving(moving, wanted, answered)  # noqa: PLW2901
             if not wanted:
                 continue
-            stage = StageB(self.plan.partials[index], stores[index].table())
+            node = self.plan.partials[index]
+            stage = StageB(node, stores[index].table(), self.plan.slicings[node.slicing])
             for family in wanted:
                 self._show(family, stage.answer(family), answered)
             answered.steps += stage.steps

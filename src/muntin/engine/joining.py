@@ -97,7 +97,14 @@ def _cuts_fit(final: Final, cut: OldCut) -> bool:
 
 
 def check_streams(plan: SharedPlan) -> None:
-    """Refuse windows that the progress of event time does not close."""
+    """Refuse windows that the progress of event time does not close, and slices it cannot."""
+    if plan.slicing == "cutty":
+        raise WindowError(
+            "Cutty slices are cut where windows start only, and a window that ends inside one is "
+            "read at that very moment: in a stream rows may still come that belong before it",
+            hint='use slicing="pairs", which cuts where windows end as well; '
+            "cutty is for bounded data in the local engine",
+        )
     for slicing in plan.slicings:
         if slicing.measure == "rows" or slicing.timeline != plan.timeline:
             what = "ROWS" if slicing.measure == "rows" else f"WATTR {slicing.timeline.column}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from muntin.display import html_facts
+from muntin.engine.heads import is_head
 from muntin.engine.stage_a import StageOutput
 from muntin.engine.state import State
 
@@ -51,6 +54,8 @@ class Progress:
         cells: Entries kept: one for each slice, group and cell that rows fell into.
         groups: Groups that have entries, counted for each set of partials with groups.
         state_bytes: Bytes of all partials and keys.
+        heads: Entries among ``cells`` that are heads of slices, which windows that end inside
+            one read; only Cutty slicing has them, and they are no slices.
     """
 
     rows: int
@@ -64,6 +69,7 @@ class Progress:
     cells: int
     groups: int
     state_bytes: int
+    heads: int = 0
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
@@ -86,11 +92,26 @@ class Progress:
     @classmethod
     def of(cls, statistics: Statistics, state: State) -> Progress:
         """What was counted so far, and what the state holds."""
+        slices, heads = sum(store.slices for store in state.stores), 0
+        if state.plan.slicing == "cutty":
+            slices, heads = _slices_and_heads(state)
         return cls(
             **vars(statistics),
             watermark=state.watermark,
-            slices=sum(store.slices for store in state.stores),
+            slices=slices,
+            heads=heads,
             cells=sum(store.entries for store in state.stores),
             groups=sum(store.groups for store in state.stores),
             state_bytes=sum(store.nbytes for store in state.stores),
         )
+
+
+def _slices_and_heads(state: State) -> tuple[int, int]:
+    """How many slices hold rows, and how many entries are heads."""
+    slices, found = 0, 0
+    for store in state.stores:
+        starts = store.table().starts
+        heads = is_head(starts, state.plan.slicings[store.node.slicing])
+        slices += np.unique(starts[~heads]).size
+        found += int(np.count_nonzero(heads))
+    return slices, found

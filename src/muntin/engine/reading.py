@@ -43,7 +43,8 @@ class Reader:
         if relation.joins:
             columns = frozenset().union(*(bound.columns for bound in self._bounds))
             self._join: Joiner | None = joiner(relation, tables, columns)
-            nodes = [node for node in plan.partials if node.relation == number]
+            every = (*plan.partials, *(each.node for each in plan.combined))
+            nodes = [node for node in every if node.relation == number]
             self._ranks = TableRanks(nodes, self._join.tables)
             self._bounds = self._ranks.bounds()
             read = frozenset().union(*(bound.columns for bound in self._bounds))

@@ -56,7 +56,7 @@ def _translated(table: SliceTable, old: Selection, node: Partials) -> SliceTable
     assert isinstance(old, Cells)
     assert isinstance(new, Cells)
     codes = np.zeros(table.starts.size, np.int64) if table.codes is None else table.codes
-    moved = _moved_codes(codes, old.shape, new.shape) if new.coded else None
+    moved = moved_codes(codes, old.shape, new.shape) if new.coded else None
     return merge(node, [replace(table.as_batch(), codes=moved)])
 
 
@@ -71,7 +71,7 @@ def _moved_bits(bitmaps: Bitmaps, old: Signatures, new: Signatures) -> Bitmaps:
     return np.packbits(after, axis=1, bitorder="little")
 
 
-def _moved_codes(codes: Ints, old: Shape, new: Shape) -> Ints:
+def moved_codes(codes: Ints, old: Shape, new: Shape) -> Ints:
     """The keys of cells in another space; the least rank in dimensions that were not told."""
     ranks = dict(zip((each.bound for each in old.dimensions), old.ranks_of(codes), strict=True))
     before = {each.bound: each for each in old.dimensions}

@@ -19,6 +19,8 @@ from muntin.engine.encoding import compact
 from muntin.engine.entries import Cut, Entries, find_entries
 from muntin.engine.entry_kernels import number_runs
 from muntin.engine.failures import count_errors
+from muntin.engine.feeds import fed
+from muntin.engine.heads import with_heads
 from muntin.engine.memory import keep_pages
 from muntin.engine.partials import PartialBatch, coarser, narrower
 from muntin.engine.reading import Reader
@@ -56,12 +58,16 @@ class StageA:
         self._readers = [
             Reader(plan, number, tables or {}) for number in range(len(plan.relations))
         ]
-        self._classes = [np.array(s.classes, np.int64).reshape(-1, 2) for s in plan.slicings]
+        self._classes = [_table(slicing) for slicing in plan.slicings]
+        self._combined = [
+            (_table(each.slicing), Selector(each.node.selection)) for each in plan.combined
+        ]
         self._selectors = [Selector(node.selection) for node in plan.partials]
         # What was large enough for the last batch is for the next one, mostly.
         self._blanks = [
             [empty(each.part, 0) for each in node.accumulators] for node in plan.partials
         ]
+        self._cut_by_rows = sorted({node.slicing for node in plan.partials if node.is_fed})
         # A stream goes on while it has no queries.
         cut_by = [slicing.timeline for slicing in plan.slicings] or [plan.timeline]
         self._timelines = list(dict.fromkeys(cut_by))
@@ -78,30 +84,44 @@ class StageA:
         times = {timeline: _read_times(timeline, batch) for timeline in self._timelines}
         if watermark is not None:
             batch, times = _drop_late(batch, times, watermark)
-        cuts = [
-            _cut(slicing, classes, times[slicing.timeline], first_position)
-            for slicing, classes in zip(self.plan.slicings, self._classes, strict=True)
+        cuts = {
+            place: _cut(self.plan.slicings[place], self._classes[place], times, first_position)
+            for place in self._cut_by_rows
+        }
+        common = [
+            _cut(each.slicing, classes, times, first_position)
+            for each, (classes, _) in zip(self.plan.combined, self._combined, strict=True)
         ]
         partials: dict[int, PartialBatch] = {}
         errors: Counter[str] = Counter()
+        updates = 0
         for number, reader in enumerate(self._readers):
             read = reader(batch)
-            joined = [cut.joined(read.rows) for cut in cuts]
+            joined = {place: cut.joined(read.rows) for place, cut in cuts.items()}
             for place, node in enumerate(self.plan.partials):
                 if node.relation == number and node.is_fed:
                     cut = joined[node.slicing]
                     entries = find_entries(node, self._selectors[place], cut, read.scope)
                     partial = _accumulate(node, entries, cut, read.scope, self._blanks[place])
-                    partials[place] = partial
                     self._blanks[place] = [fresh(column, 0) for column in partial.columns]
-            placed = [cut.slices >= 0 for cut in joined]
+                    updates += _updates(partial)
+                    slicing = self.plan.slicings[node.slicing]
+                    if slicing.marks:
+                        partial = with_heads(slicing, entries, partial)
+                    partials[place] = partial
+            for place, cut in enumerate(common):
+                if self.plan.combined[place].node.relation == number:
+                    made, used = self._feed(place, cut.joined(read.rows), read.scope)
+                    partials.update(made)
+                    updates += used
+            given = [times[slicing.timeline] for slicing in self.plan.slicings]
+            placed = [each.placed(read.rows, read.scope.rows) for each in given]
             errors.update(count_errors(self.plan, number, placed, read.scope))
             errors.update(read.errors)
         late_rows = rows - batch.num_rows - (bad_rows if len(self._timelines) == 1 else 0)
         # Only queries that name another time column may do without the stream's own.
         own = times.get(self.plan.timeline)
         ticks = np.empty(0, np.int64) if own is None else own.given()
-        updates = sum(_updates(each) for each in partials.values())
         for place, node in enumerate(self.plan.partials):
             if node.finer is not None:
                 finer = partials[node.finer]
@@ -113,6 +133,19 @@ class StageA:
                 partials[place] = narrower(node, twin, partials[node.twin])
         ordered = [partials[place] for place in range(len(self.plan.partials))]
         return StageOutput(ordered, ticks, rows, late_rows, bad_rows, updates, errors)
+
+    def _feed(self, place: int, cut: Cut, scope: Scope) -> tuple[dict[int, PartialBatch], int]:
+        """The partials of all trees that combined ones feed, and the aggregations these took."""
+        node = self.plan.combined[place].node
+        entries = find_entries(node, self._combined[place][1], cut, scope)
+        blanks = [empty(each.part, 0) for each in node.accumulators]
+        batch = _accumulate(node, entries, cut, scope, blanks)
+        made = {
+            tree: fed(each, self._classes[each.slicing], node, entries, batch, cut)
+            for tree, each in enumerate(self.plan.partials)
+            if each.combined == place
+        }
+        return made, _updates(batch) + len(made) * entries.slices.size
 
     def _usable(self, batch: pa.Table) -> tuple[pa.Table, int]:
         """The batch without rows that no query can place, and how many lack some time.
@@ -140,6 +173,12 @@ class _Times:
     def given(self) -> Ints:
         return self.ticks if self.missing is None else self.ticks[~self.missing]
 
+    def placed(self, rows: Ints | None, count: int) -> Bools:
+        """Which of so many rows, that come from these by a join, have a time."""
+        if self.missing is None:
+            return np.ones(count, np.bool_)
+        return ~self.missing if rows is None else ~self.missing[rows]
+
 
 def _read_times(timeline: Timeline, batch: pa.Table) -> _Times:
     ticks = timeline.to_ticks(single(batch[timeline.column]))
@@ -160,7 +199,15 @@ def _drop_late(
     return batch.filter(pa.array(kept)), {timeline: _Times(each.ticks[kept], None)}
 
 
-def _cut(slicing: Slicing, classes: Ints, times: _Times, first_position: int) -> Cut:
+def _table(slicing: Slicing) -> Ints:
+    """Edge classes, a row each; rows before a mark and after it are told apart like slices."""
+    return np.array((*slicing.classes, *slicing.marks), np.int64).reshape(-1, 2)
+
+
+def _cut(
+    slicing: Slicing, classes: Ints, every: Mapping[Timeline, _Times], first_position: int
+) -> Cut:
+    times = every[slicing.timeline]
     places = times.ticks
     if slicing.measure == "rows":
         steps = np.ones(places.size, np.int64) if times.missing is None else ~times.missing

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.aggregates.column import PartColumn
 from muntin.engine.families import Family, Source
+from muntin.engine.heads import Headed
 from muntin.engine.partials import SliceTable
 from muntin.engine.placing import Placement, Placer
 from muntin.engine.rollup import RolledUp
@@ -21,7 +23,7 @@ from muntin.engine.window_kernels import (
     window_order,
 )
 from muntin.errors import DataError
-from muntin.plan.nodes import Final, Partials
+from muntin.plan.nodes import Final, Partials, Slicing
 from muntin.plan.selection import Cells
 
 Ints = npt.NDArray[np.int64]
@@ -39,7 +41,11 @@ _ROOM = 1 << 16
 
 @dataclass(frozen=True)
 class WindowTable:
-    """Windows of a family: which slices each covers; those of query q from ``offsets[q]`` on."""
+    """Windows of a family: which slices each covers; those of query q from ``offsets[q]`` on.
+
+    Where slices have heads, ``heads`` has the entry of each window's, -1 for none, and slices are
+    numbered by their place among ``slices``.
+    """
 
     windows: Ints
     groups: Ints
@@ -47,6 +53,8 @@ class WindowTable:
     highs: Ints
     offsets: Ints
     order: Ints | None = None
+    heads: Ints | None = None
+    slices: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -74,13 +82,17 @@ class StageB:
     that goes into a window or a predicate is one, as the papers count.
     """
 
-    def __init__(self, node: Partials, table: SliceTable) -> None:
+    def __init__(self, node: Partials, table: SliceTable, slicing: Slicing) -> None:
         self.node = node
+        # Only Cutty slices have heads.
+        self._slicing = slicing if slicing.marks else None
         self.steps = 0
         self.table = table
         self._rolled: dict[tuple[int, ...], RolledUp] = {}
         self._placer: Placer | None = None
-        if isinstance(node.selection, Cells) and table.keys and table.starts.size:
+        in_cells = isinstance(node.selection, Cells) and self._slicing is None
+        if in_cells and table.keys and table.starts.size:
+            assert isinstance(node.selection, Cells)
             self._placer = Placer(table, node.selection)
 
     def answer(self, family: Family) -> Answer:
@@ -88,7 +100,8 @@ class StageB:
         placement = None if self._placer is None else self._placer.place(family)
         if placement is not None:
             return self._placed(family, placement)
-        return self._swept(family) or self._walked(family)
+        swept = None if self._slicing is not None else self._swept(family)
+        return swept or self._walked(family)
 
     def _placed(self, family: Family, placement: Placement) -> Answer:
         assert self._placer is not None
@@ -130,7 +143,7 @@ class StageB:
         members = family.members
         places = {member: place for place, member in enumerate(members)}
         source = Source(family, self._roll_up(members), places)
-        windows = windows_of(source.groups, source.starts, family, source.segments)
+        windows = windows_of(source, family, self._slicing)
         self.steps += self._reads(source.starts, windows)
         values, failed = _lowered(family, source, windows)
         order = windows.order
@@ -151,9 +164,13 @@ class StageB:
         return self._rolled[members]
 
     def _reads(self, starts: Ints, windows: WindowTable) -> int:
+        heads = 0 if windows.heads is None else np.count_nonzero(windows.heads >= 0)
         if isinstance(self.node.selection, Cells):
-            return int(starts.size + 2 * windows.windows.size)
+            slices = starts if windows.slices is None else windows.slices
+            return int(slices.size + 2 * windows.windows.size + heads)
         covered = windows.highs - windows.lows
+        if windows.heads is not None:
+            covered = covered + (windows.heads >= 0)
         return int(covered[covered > 1].sum())
 
 
@@ -167,7 +184,8 @@ def _lowered(
         [(index, source.filters[number]) for index in lowering.accumulators]
         for number, lowering in enumerate(family.lowerings)
     ]
-    slides = {key: source.column(*key).sliding(longest) for key in dict.fromkeys(chain(*read))}
+    columns = {key: source.column(*key) for key in dict.fromkeys(chain(*read))}
+    slides = {key: _slices(column, windows).sliding(longest) for key, column in columns.items()}
     found: list[list[pa.Array]] = [[] for _ in read]
     failed: Ints | None = None
     # A block's accumulators stay in the cache, and off fresh pages of memory.
@@ -175,6 +193,10 @@ def _lowered(
         block = slice(low, min(low + _BLOCK, total))
         lows, highs = windows.lows[block], windows.highs[block]
         slid = {key: slide(lows, highs) for key, slide in slides.items()}
+        if windows.heads is not None:
+            held = np.flatnonzero(windows.heads[block] >= 0)
+            for key, column in slid.items():
+                column.merge(held, columns[key].take(windows.heads[block][held]))
         for number, lowering in enumerate(family.lowerings):
             lowered = lowering.aggregate.lower([slid[key] for key in read[number]])
             found[number].append(lowered.values)
@@ -184,8 +206,21 @@ def _lowered(
     return [pa.concat_arrays(each) for each in found], failed
 
 
-def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> WindowTable:
-    """Every due window and group of each query that holds a row, and the slices it covers."""
+def _slices(column: PartColumn, windows: WindowTable) -> PartColumn:
+    """The partials of slices, without those of heads."""
+    return column if windows.slices is None else column.take(windows.slices)
+
+
+def windows_of(source: Source, family: Family, slicing: Slicing | None = None) -> WindowTable:
+    """Every due window and group of each query that holds a row, and the slices it covers.
+
+    With a ``slicing``, its slices have heads.
+    """
+    groups, starts, segments = source.groups, source.starts, source.segments
+    headed = None if slicing is None else Headed(slicing, groups, starts, segments)
+    if headed is not None:
+        groups, starts = groups[headed.slices], starts[headed.slices]
+        segments = headed.slice_segments
     rows = np.concatenate((segments, family.windows), axis=1)
     counts = bound_windows(groups, starts, rows)
     if counts.sum(dtype=np.float64) > _ROOM + 2 * (rows[:, 1] - rows[:, 0]).sum():
@@ -198,12 +233,33 @@ def windows_of(groups: Ints, starts: Ints, family: Family, segments: Ints) -> Wi
     found = list_windows(groups, starts, rows, (windows, owners, lows, highs))
     held = slice(0, int(found[:, 0].sum()))
     windows, owners, lows, highs = windows[held], owners[held], lows[held], highs[held]
+    heads: Ints | None = None
+    if headed is not None:
+        queries = np.repeat(np.arange(len(found)), found[:, 0])
+        offsets = np.concatenate(([0], np.cumsum(found[:, 0])))
+        highs, heads = headed.read(family.windows, offsets, windows, owners, highs)
+        kept = (highs > lows) | (heads >= 0)
+        windows, owners, lows = windows[kept], owners[kept], lows[kept]
+        highs, heads = highs[kept], heads[kept]
+        found = _found(queries[kept], windows, len(found))
+    own = None if headed is None else headed.slices
     if family.finals[0].query.emit_empty and found[0, 0]:
-        return _filled(windows, lows, highs, found, family)
+        none = np.empty(0, np.int64)
+        return _filled(WindowTable(windows, owners, lows, highs, none, None, heads, own), family)
     offsets = np.concatenate(([0], np.cumsum(found[:, 0])))
     grouped = groups.size > 0 and groups.max() > 0
     order = _order(windows, offsets, found[:, 1:]) if grouped else None
-    return WindowTable(windows, owners, lows, highs, offsets, order)
+    return WindowTable(windows, owners, lows, highs, offsets, order, heads, own)
+
+
+def _found(queries: Ints, windows: Ints, count: int) -> Ints:
+    """For each of so many queries how many windows there are, the lowest and the highest."""
+    found = np.empty((count, 3), np.int64)
+    found[:, 0] = np.bincount(queries, minlength=count)
+    found[:, 1], found[:, 2] = 2**62, -(2**62)
+    np.minimum.at(found[:, 1], queries, windows)
+    np.maximum.at(found[:, 2], queries, windows)
+    return found
 
 
 def _order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
@@ -216,19 +272,21 @@ def _order(windows: Ints, offsets: Ints, bounds: Ints) -> Ints:
     return np.lexsort((windows, queries))
 
 
-def _filled(windows: Ints, lows: Ints, highs: Ints, found: Ints, family: Family) -> WindowTable:
+def _filled(held: WindowTable, family: Family) -> WindowTable:
     """The windows of one ungrouped query from the first to the last, those without rows too."""
-    _, lowest, highest = (int(number) for number in found[0])
+    windows = held.windows
+    lowest, highest = int(windows[0]), int(windows[-1])
     if family.gap is not None:
         lowest = min(lowest, family.gap)
     check_size(family.finals[0], highest - lowest + 1, MAX_FILLED_ROWS)
     every = np.arange(lowest, highest + 1)
     # A window in a gap covers no slice: its run is empty, at the next slice that follows.
     at = np.searchsorted(windows, every)
-    held = windows[at] == every
-    ends = np.where(held, highs[at], lows[at])
-    owners = np.zeros(every.size, np.int64)
-    return WindowTable(every, owners, lows[at], ends, np.array([0, every.size]))
+    given = windows[at] == every
+    ends = np.where(given, held.highs[at], held.lows[at])
+    heads = None if held.heads is None else np.where(given, held.heads[at], -1)
+    owners, offsets = np.zeros(every.size, np.int64), np.array([0, every.size])
+    return WindowTable(every, owners, held.lows[at], ends, offsets, None, heads, held.slices)
 
 
 def check_size(final: Final, rows: int, most: int) -> None:

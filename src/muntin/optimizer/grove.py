@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from muntin.optimizer.costs import Technique, WindowQuery, tree_classes, tree_cost
 from muntin.optimizer.edge_estimate import estimate_edge_rate
 from muntin.optimizer.replanning import MARGIN, is_stale, match_owners, reason, tree_name
+from muntin.optimizer.tri_weave import tri_weave
 from muntin.optimizer.weave_share import weave_share
 from muntin.optimizer.weaving import Weaving, all_share, no_share
 from muntin.plan.bind import BoundQuery
@@ -18,12 +19,13 @@ from muntin.plan.nodes import SharedPlan
 from muntin.plan.owners import Sharing, join_all
 from muntin.queries import Query
 
-OptimizerName: TypeAlias = Literal["auto", "weave_share", "all_share", "no_share"]
+OptimizerName: TypeAlias = Literal["auto", "weave_share", "tri_weave", "all_share", "no_share"]
 
 _Weave: TypeAlias = Callable[[Sequence[WindowQuery], float, Technique], Weaving]
 _METHODS: dict[str, _Weave] = {
     "auto": weave_share,
     "weave_share": weave_share,
+    "tri_weave": tri_weave,
     "all_share": all_share,
     "no_share": no_share,
 }
@@ -62,13 +64,16 @@ class Grove:
         owners = [""] * len(kept)
         if len(weaving.trees) > 1:
             owners = match_owners(weaving.trees, kept)
-        return Sharing(tuple(owners), self._reason(weaving), self._weighed(weaving.total))
+        combined = weaving.combined > 0 and len(weaving.trees) > 1
+        reason, weighed = self._reason(weaving), self._weighed(weaving.total)
+        return Sharing(tuple(owners), reason, weighed, combined=combined)
 
     def _grown(self, kept: Sequence[str | None], previous: SharedPlan | None) -> Sharing:
         """Newcomers where they add least; all as if planned from scratch, where that pays."""
         owners, added = self._insert(kept)
         if self._method != "auto" or self._measured is None or previous is None:
-            return Sharing(tuple(owners))
+            combined = self._method == "tri_weave" and len(set(owners)) > 1
+            return Sharing(tuple(owners), combined=combined)
         weighed = previous.weighed
         if weighed is not None:
             weighed = replace(weighed, changed=weighed.changed + added)

@@ -38,8 +38,10 @@ class Optimizer:
     of rows has changed by a factor of two.
 
     Args:
-        method: ``auto`` and ``weave_share`` weigh the costs, ``all_share`` has one tree for all
-            and ``no_share`` one for each. ``auto`` moves queries that run, the others do not.
+        method: ``auto`` and ``weave_share`` weigh the costs; so does ``tri_weave``, which
+            aggregates rows once and puts the slices of all trees together from that, where that
+            is cheaper. ``all_share`` has one tree for all and ``no_share`` one for each. ``auto``
+            moves queries that run, the others do not.
         rate: Rows per tick: a microsecond, or one unit of a plain integer column; or how to
             find out, which is asked where it matters. Where it is not known, all share.
         steps_per_row: How many operations at an edge a row into one more tree is worth.
@@ -75,14 +77,16 @@ class Optimizer:
             ((measure, _),) = by_axis
             return self._grove(measure, queries).share(kept, previous)
         owners = [""] * len(queries)
-        reasons = []
+        reasons, combined = [], False
         for (measure, _), places in by_axis.items():
             members = [queries[place] for place in places]
             found = self._grove(measure, members).share([kept[place] for place in places])
             reasons.append(found.why)
+            combined = combined or found.combined
             for place, owner in zip(places, found.owners, strict=True):
                 owners[place] = owner
-        return Sharing(tuple(owners), "; ".join(filter(None, reasons)))
+        why = "; ".join(filter(None, reasons))
+        return Sharing(tuple(owners), why, combined=combined)
 
     def measured_by(self, rate: Callable[[], float | None]) -> Optimizer:
         """The same with a measured rate, where it knows of no other."""
@@ -106,6 +110,6 @@ class Optimizer:
             return 1.0  # positions of rows are counted row by row
         if callable(self.rate):
             several = len({query.query.window for query in queries}) > 1
-            weighed = several and self.method in ("auto", "weave_share")
+            weighed = several and self.method in ("auto", "weave_share", "tri_weave")
             return self.rate() if weighed else None
         return self.rate

@@ -11,12 +11,14 @@ from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zones import UTC, Zone
 from muntin.plan.bind import Binding, BoundQuery
 from muntin.plan.cells import Counter, cells
+from muntin.plan.combined import combine
 from muntin.plan.continuity import continues, kept_trees, number_trees, since_when
 from muntin.plan.moves import Move
 from muntin.plan.nodes import (
     STRATEGIES,
     Accumulator,
     Axis,
+    Combined,
     Final,
     Lowering,
     Partials,
@@ -29,7 +31,7 @@ from muntin.plan.sampling import Guess, Sampler, sample_cells
 from muntin.plan.strategies import Tree, fragments, shards, slices, unshared
 from muntin.plan.timeline import Timeline
 from muntin.queries import Query
-from muntin.windows import Window, reduce_classes
+from muntin.windows import EdgeClass, Window, cut_classes, reduce_classes
 from muntin.windows.edges import Slicing as SlicingName
 from muntin.windows.edges import check_slicing
 
@@ -116,7 +118,8 @@ def build_plan(
     plan = _share(bound, sharing, schema, timeline, options)
     if sharing.stay is None or previous is None or continues(plan, previous, watermark):
         return plan
-    return _share(bound, Sharing(sharing.stay, weighed=sharing.weighed), schema, timeline, options)
+    stay = Sharing(sharing.stay, weighed=sharing.weighed, combined=sharing.combined)
+    return _share(bound, stay, schema, timeline, options)
 
 
 def _share(
@@ -153,19 +156,25 @@ def _share(
         partials.append(node)
         for query in tree.queries:
             finals[query.query.name] = _final(query, place, tree, kept[place])
+    listed = tuple(finals[query.query.name] for query in bound)
+    nodes, combined = tuple(partials), tuple[Combined, ...]()
+    if sharing.combined and options.slicing != "cutty":
+        ordered = {final.partials for final in listed if not final.commutative}
+        nodes, combined = combine(nodes, tuple(slicings.values()), ordered)
     return SharedPlan(
         schema,
         timeline,
         relations,
         tuple(slicings.values()),
-        tuple(partials),
-        tuple(finals[query.query.name] for query in bound),
+        nodes,
+        listed,
         options.strategy,
         options.slicing,
         sharing.why,
         sharing.weighed,
         _moves(queries, sharing, options.previous),
         options.zone,
+        combined,
     )
 
 
@@ -217,19 +226,18 @@ def _share_slices(bound: Sequence[BoundQuery], options: _Options) -> dict[Hashab
     windows: dict[Axis, dict[Window, None]] = {}
     for query in bound:
         windows.setdefault(query.axis, {})[query.query.window] = None
-    return {
-        axis: Slicing(*axis[:2], tuple(each), _edge_classes(each, options.slicing), axis[2])
-        for axis, each in windows.items()
-    }
+    return {axis: _slicing(axis, each, options.slicing) for axis, each in windows.items()}
 
 
-def _edge_classes(windows: Iterable[Window], slicing: SlicingName) -> tuple[tuple[int, int], ...]:
-    # A window of Cutty slices may end within one, which is then read as far as it goes: rows
-    # that come late must not be in it, so that place is an edge as well.
-    names: tuple[SlicingName, ...] = ("pairs",) if slicing == "cutty" else (slicing,)
-    return reduce_classes(
-        edges for window in windows for name in names for edges in window.edge_classes(name)
-    )
+def _slicing(axis: Axis, windows: Iterable[Window], name: SlicingName) -> Slicing:
+    listed = tuple(windows)
+    classes = cut_classes(listed, name)
+    marks: tuple[EdgeClass, ...] = ()
+    if name == "cutty":
+        # Window ends that no window starts at; reduced together, so that those are left out.
+        every = reduce_classes((*classes, *cut_classes(listed, "pairs")))
+        marks = tuple(each for each in every if each not in classes)
+    return Slicing(*axis[:2], listed, classes, axis[2], marks)
 
 
 def _final(

@@ -36,6 +36,8 @@ class Slicing:
     ``measure`` is "time" (the timeline's ticks) or "rows" (positions in time order).
     ``classes`` are the distinct ``(period, phase)`` of all edges: windows with equal edges
     share them. ``owner`` tells slicings of one attribute apart, where a strategy has several.
+    ``marks`` are the window ends that are no edges, in Cutty slicing only: a window that ends
+    inside a slice takes the *head* of it, the rows up to its end.
     """
 
     measure: str
@@ -43,6 +45,7 @@ class Slicing:
     windows: tuple[Window, ...]
     classes: tuple[tuple[int, int], ...]
     owner: str = ""
+    marks: tuple[tuple[int, int], ...] = ()
 
     @property
     def identity(self) -> Axis:
@@ -70,7 +73,8 @@ class Partials:
 
     The first accumulator is always ``count(*)``: it says whether a window exists. ``number``
     stays the same while queries come and go. ``finer`` is the place of the partials of a finer
-    grouping that are rolled up into these; ``home`` the bucket of partials without groups.
+    grouping that are rolled up into these; ``combined`` the place, in ``SharedPlan.combined``, of
+    those whose slices these are put together from; ``home`` the bucket of partials without groups.
 
     ``origin`` is the number of the partials in the plan before whose slices these begin with,
     where queries of one tree went over to several. ``twin`` is the place of partials with the
@@ -90,17 +94,31 @@ class Partials:
     origin: int | None = None
     twin: int | None = None
     since: int | None = None
+    combined: int | None = None
 
     @property
     def is_fed(self) -> bool:
         """Whether rows go into these partials, rather than entries of others."""
-        return self.finer is None and self.twin is None
+        return self.finer is None and self.twin is None and self.combined is None
 
     def bounds(self) -> tuple[Bound, ...]:
         """The expressions that rows are evaluated for."""
         arguments = [arg for each in self.accumulators for arg in each.args]
         filters = [each.filter for each in self.accumulators if each.filter is not None]
         return (*self.grouping, *self.selection.bounds, *arguments, *filters)
+
+
+@dataclass(frozen=True)
+class Combined:
+    """Partials of a batch that rows go into once, and that feed the partials of several trees.
+
+    ``slicing`` has the edges of all these trees. They are never kept: each tree takes what lies
+    between two of its own edges, put together. TriWeave of "Algorithms and Optimizations for
+    Incremental Window-Based Aggregations".
+    """
+
+    slicing: Slicing
+    node: Partials
 
 
 @dataclass(frozen=True)
@@ -175,6 +193,7 @@ class SharedPlan:
     weighed: Weighed | None = None
     moves: tuple[Move, ...] = ()  # the last ones, in order
     zone: Zone = UTC  # of local times in expressions; windows are aligned in UTC
+    combined: tuple[Combined, ...] = ()
 
     def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
         """Every distinct expression that rows of a relation are evaluated for, in order."""

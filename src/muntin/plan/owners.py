@@ -15,13 +15,15 @@ from muntin.plan.nodes import SharedPlan, Strategy
 class Sharing:
     """An owner for each query, and what was weighed, in a sentence for people and in numbers.
 
-    ``stay`` are the owners without any move, where queries that run are to move.
+    ``stay`` are the owners without any move, where queries that run are to move. ``combined``
+    says whether rows are aggregated once for all owners, whose slices are put together from that.
     """
 
     owners: tuple[str, ...]
     why: str = ""
     weighed: Weighed | None = None
     stay: tuple[str, ...] | None = None
+    combined: bool = False
 
 
 # Decides it for queries, some of which may run already, in the trees of a plan.

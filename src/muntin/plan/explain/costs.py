@@ -17,7 +17,7 @@ from functools import cached_property
 from math import isfinite, lcm
 
 from muntin.errors import MuntinError
-from muntin.plan.nodes import Final, SharedPlan
+from muntin.plan.nodes import Final, Partials, SharedPlan
 from muntin.windows import TIME_LIMIT, EdgeClass, Window, edges_between, reduce_classes
 from muntin.windows.edges import Slicing as SlicingName
 
@@ -55,7 +55,7 @@ def edge_rate(classes: Sequence[EdgeClass]) -> EdgeRate:
 
 def own_classes(window: Window, slicing: SlicingName) -> tuple[EdgeClass, ...]:
     """Where a window alone would be cut, by the slicing that the plan cuts by."""
-    return reduce_classes(window.edge_classes("pairs" if slicing == "cutty" else slicing))
+    return reduce_classes(window.edge_classes(slicing))
 
 
 def used(final: Final) -> list[int]:
@@ -70,6 +70,7 @@ class Costs:
         self.plan = plan
         self.rate = None if rate is None else _checked(rate)
         self.edges = tuple(edge_rate(slicing.classes) for slicing in plan.slicings)
+        self.combined = tuple(edge_rate(each.slicing.classes) for each in plan.combined)
 
     @cached_property
     def finals(self) -> tuple[tuple[int, ...], ...]:
@@ -90,13 +91,18 @@ class Costs:
     @property
     def accumulators(self) -> tuple[int, int]:
         """How many accumulators a row updates, and how many for each query alone."""
-        shared = sum(len(node.accumulators) for node in self.plan.partials if node.is_fed)
+        shared = sum(len(node.accumulators) for node in self._fed)
         return shared, sum(len(used(final)) for final in self.plan.finals)
 
     @property
     def fed(self) -> int:
         """Into how many sets of partials a row goes; the others are made of their entries."""
-        return sum(node.is_fed for node in self.plan.partials)
+        return len(self._fed)
+
+    @property
+    def _fed(self) -> list[Partials]:
+        combined = [each.node for each in self.plan.combined]
+        return [*combined, *(node for node in self.plan.partials if node.is_fed)]
 
     def edges_per_hour(self) -> tuple[float, float]:
         """The edges in time of all sets of partials, and of all queries alone."""
@@ -116,6 +122,8 @@ class Costs:
             if own is not None:
                 shared += own
                 alone += self._alone(place)
+        if shared and self.rate is not None:
+            shared += float(self.rate) * len(self.plan.combined)
         return (shared, alone) if shared else None
 
     def without_seconds(self) -> tuple[str, ...]:
@@ -139,6 +147,8 @@ class Costs:
             predicates.update(read)
         steps = len(segments) + (2 * len(predicates) if node.selection.coded else 0)
         rows = float(self.rate) if node.is_fed else edges
+        if node.combined is not None:
+            rows = float(self.combined[node.combined].rate * ticks)
         return rows + edges * steps + 2 * self._windows(place, ticks)
 
     def _alone(self, place: int) -> float:

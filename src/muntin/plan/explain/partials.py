@@ -69,6 +69,7 @@ class PartialsItems:
             Fact("groups", groups, f"by {', '.join(groups)}" if groups else ""),
             Fact("rolled_up_from", finer and f"partials-{finer}", _rolled_up(finer)),
             *twin_facts(self.plan, node),
+            *self._combined(node),
             Fact("joined_with", tables, f"joined with {', '.join(tables)}" if tables else ""),
             Fact("selection", where.removeprefix("where ") or None, where),
             Fact("predicates", node.selection.members),
@@ -81,6 +82,13 @@ class PartialsItems:
         if len(self.plan.slicings) == 1:
             return ""
         return f"over {slices_label(self.plan, node.slicing)}"
+
+    def _combined(self, node: Partials) -> tuple[Fact, ...]:
+        """What the slices of a tree are put together from."""
+        if node.combined is None:
+            return ()
+        label = combined_label(self.plan, node.combined)
+        return (Fact("combined_from", f"slicing-combined-{node.combined + 1}", f"from {label}"),)
 
     def _accumulators(self, place: int, node: Partials, identity: str) -> tuple[Item, ...]:
         """One item for all accumulators that serve the same queries."""
@@ -211,6 +219,11 @@ def _columns(final: Final) -> tuple[str, ...]:
 def slices_label(plan: SharedPlan, place: int) -> str:
     """What a slicing is called: numbered where there are several."""
     return "slices" if len(plan.slicings) == 1 else f"slices {place + 1}"
+
+
+def combined_label(plan: SharedPlan, place: int) -> str:
+    """What a set of combined slices is called: numbered where there are several."""
+    return "combined slices" if len(plan.combined) == 1 else f"combined slices {place + 1}"
 
 
 def slicing_column(slicing: Slicing) -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from muntin.display import count
-from muntin.plan.explain.costs import HOUR, PLAIN, Costs
+from muntin.plan.explain.costs import HOUR, PLAIN, Costs, EdgeRate, edge_rate
 from muntin.plan.explain.model import Fact, Item
 from muntin.plan.explain.moves import moves_facts
-from muntin.plan.explain.partials import PartialsItems, slices_label, slicing_column
+from muntin.plan.explain.partials import (
+    PartialsItems,
+    combined_label,
+    slices_label,
+    slicing_column,
+)
 from muntin.plan.explain.words import amount, names, times_fewer
-from muntin.plan.nodes import SharedPlan
+from muntin.plan.nodes import SharedPlan, Slicing
 
 __all__ = ["SHOWN", "Fact", "Item", "render"]
 
@@ -40,6 +45,7 @@ def render(
     items = PartialsItems(costs, notes or {}, each)
     partials = [items.item(place, _sources(plan, place, slicings, shown)) for place in range(shown)]
     cut = [_slicing(costs, place) for place in range(slicings)]
+    combined = [_combined(costs, place) for place in range(len(plan.combined))]
     return Item(
         "plan",
         "plan",
@@ -48,6 +54,7 @@ def render(
         children=(
             *cut,
             *_more_slicings(plan, slicings),
+            *combined,
             *partials,
             *_more_partials(costs, shown, slicings),
         ),
@@ -57,6 +64,8 @@ def render(
 def _sources(plan: SharedPlan, place: int, slicings: int, shown: int) -> tuple[str, ...]:
     node = plan.partials[place]
     cut = f"slicing-{node.slicing + 1}" if node.slicing < slicings else "slicings-more"
+    if node.combined is not None:
+        return cut, f"slicing-combined-{node.combined + 1}"
     feeder = node.finer if node.twin is None else node.twin
     if feeder is None:
         return (cut,)
@@ -99,6 +108,9 @@ def _saving(costs: Costs) -> tuple[Fact, ...]:
     queries, fed = len(costs.plan.finals), costs.fed
     rolled = sum(node.finer is not None for node in costs.plan.partials)
     rows = f"a row goes into {count(fed, 'set of partials')} instead of {queries:,}"
+    put = sum(node.combined is not None for node in costs.plan.partials)
+    if put:
+        rows += f"; {count(put, 'set')} more {'is' if put == 1 else 'are'} put together from these"
     if rolled:
         rows += f"; {count(rolled, 'set')} more {'is' if rolled == 1 else 'are'} rolled up"
     edges, own = costs.edges_per_hour()
@@ -137,33 +149,70 @@ def _operations(costs: Costs) -> tuple[Fact, ...]:
 
 def _slicing(costs: Costs, place: int) -> Item:
     slicing, edges = costs.plan.slicings[place], costs.edges[place]
-    rows = slicing.measure == "rows"
-    timed = not rows and not slicing.timeline.plain
-    per = "hour" if timed else f"{PLAIN} {'rows' if rows else 'units'}"
-    number = edges.rate * (HOUR if timed else PLAIN)
-    shown = "h" if timed else f"{PLAIN:,} {per.split()[1]}"
-    told = f"{'' if edges.exact else 'about '}{amount(number)} {'edge' if number == 1 else 'edges'}"
     queries = costs.cut_for[place]
     return Item(
         f"slicing-{place + 1}",
         "slicing",
         f"{slices_label(costs.plan, place)} of {slicing_column(slicing)}",
         (
-            Fact("column", slicing.timeline.column),
-            Fact("measure", slicing.measure),
-            Fact("owner", slicing.owner or None),
-            Fact(
-                "windows",
-                len(slicing.windows),
-                f"{count(len(slicing.windows), 'window')} → {told}/{shown}",
-            ),
-            Fact("edges", float(number)),
-            Fact("edges_per", per),
-            Fact("exact", edges.exact),
-            Fact("edge_classes", len(slicing.classes)),
+            *_cut_facts(slicing, edges),
+            *_marks(slicing),
             Fact("queries", queries, f"cut for {names(queries)}", aside=True),
         ),
         sources=("plan",),
+    )
+
+
+def _combined(costs: Costs, place: int) -> Item:
+    """Slices that rows are aggregated in once, and that those of trees are put together from."""
+    slicing, plan = costs.plan.combined[place].slicing, costs.plan
+    fed = [node for node in plan.partials if node.combined == place]
+    trees = tuple(f"slicing-{each + 1}" for each in sorted({node.slicing for node in fed}))
+    return Item(
+        f"slicing-combined-{place + 1}",
+        "slicing",
+        f"{combined_label(plan, place)} of {slicing_column(slicing)}",
+        (
+            *_cut_facts(slicing, costs.combined[place]),
+            Fact("feeds", trees, f"feed {count(len(trees), 'tree')}"),
+        ),
+        sources=("plan",),
+    )
+
+
+def _marks(slicing: Slicing) -> tuple[Fact, ...]:
+    """Window ends inside Cutty slices."""
+    if not slicing.marks:
+        return ()
+    number, shown, _ = _per(slicing, edge_rate(slicing.marks))
+    text = f"{number} window {'end' if number == '1' else 'ends'}/{shown} inside slices"
+    return (Fact("ends_inside", len(slicing.marks), text),)
+
+
+def _per(slicing: Slicing, edges: EdgeRate) -> tuple[str, str, str]:
+    """How many edges there are, and in what, for people and for machines."""
+    rows = slicing.measure == "rows"
+    timed = not rows and not slicing.timeline.plain
+    per = "hour" if timed else f"{PLAIN} {'rows' if rows else 'units'}"
+    number = amount(edges.rate * (HOUR if timed else PLAIN))
+    shown = "h" if timed else f"{PLAIN:,} {per.split()[1]}"
+    return f"{'' if edges.exact else 'about '}{number}", shown, per
+
+
+def _cut_facts(slicing: Slicing, edges: EdgeRate) -> tuple[Fact, ...]:
+    """What is cut, by how many windows, and how often."""
+    number, shown, per = _per(slicing, edges)
+    told = f"{number} {'edge' if number == '1' else 'edges'}/{shown}"
+    windows = len(slicing.windows)
+    return (
+        Fact("column", slicing.timeline.column),
+        Fact("measure", slicing.measure),
+        Fact("owner", slicing.owner or None),
+        Fact("windows", windows, f"{count(windows, 'window')} → {told}"),
+        Fact("edges", float(edges.rate * (HOUR if per == "hour" else PLAIN))),
+        Fact("edges_per", per),
+        Fact("exact", edges.exact),
+        Fact("edge_classes", len(slicing.classes)),
     )
 
 

@@ -115,6 +115,12 @@ class FrameSource:
 def check_plan(plan: SharedPlan) -> None:
     """Refuse what needs the rows of all workers in one order."""
     remedy = "or collect the rows with toArrow() and aggregate those"
+    if plan.slicing == "cutty":
+        raise WindowError(
+            "Cutty slices run in the local engine, not on Spark: a window that ends inside one "
+            "is read at that very moment, and workers do not see rows in order of time",
+            hint=f'use slicing="pairs", {remedy}',
+        )
     for slicing in plan.slicings:
         if slicing.measure == "rows" or slicing.timeline != plan.timeline:
             what = "ROWS" if slicing.measure == "rows" else f"WATTR {slicing.timeline.column}"
