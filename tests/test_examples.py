@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import subprocess
 import sys
 from functools import cache
@@ -132,3 +133,35 @@ def test_alerts_fire_and_clear() -> None:
         ("page, fast burn", "b", 0, 2),
         ("page, fast burn", "b", 4, None),
     ]
+
+
+def test_features_are_those_known_at_the_time() -> None:
+    """Of every payment: only what came before it, and had been there to be looked up."""
+    cards = example("card_features")
+    data = cards.payments(rows=2_000)
+    training = cards.training_set(data, cards.from_history(data))
+    assert training.select(data.columns).equals(data)
+    windows = {"10m": (600, 60), "1h": (3600, 300), "1d": (86_400, 3600)}  # range, slide
+    spent = {
+        str(card): [(ts.timestamp(), amount) for ts, amount in mine.select("ts", "amount").rows()]
+        for (card,), mine in data.group_by("card")
+    }
+    for row in training.iter_rows(named=True):
+        for name, (length, slide) in windows.items():
+            end = (row["ts"] - cards.DELAY).timestamp() // slide * slide
+            amounts = [amount for ts, amount in spent[row["card"]] if end - length <= ts < end]
+            total = math.fsum(amounts)
+            assert row[f"n_{name}"] == len(amounts)
+            assert row[f"sum_{name}"] == total
+            assert row[f"mean_{name}"] == (total / len(amounts) if amounts else None)
+            assert row[f"max_{name}"] == max(amounts, default=None)
+
+
+def test_plain_floats_are_close_and_not_the_same() -> None:
+    """Both ways of adding up are right but for their last bits: the comparison is a fair one."""
+    cards = example("card_features")
+    data = cards.payments(rows=2_000)
+    days = cards.from_history(data)["last_1d"]
+    for sums in (cards.sums_from_scratch(data, days), cards.sums_moved_on(data, days)):
+        assert (sums - days["sum_1d"]).abs().max() < 1e-9
+        assert (sums != days["sum_1d"]).any()
