@@ -166,8 +166,5 @@ if __name__ == "__main__":
     theft = training.filter(pl.col("card") == "card 03").select(columns)
     last = theft["fraud"].arg_true().max()
     show(theft.slice(last - 9, 11))
-    show(
-        training.group_by("fraud")
-        .agg(pl.len().alias("payments"), pl.mean(columns[1:-1]))
-        .sort("fraud")
-    )
+    averages = training.group_by("fraud").agg(pl.len().alias("payments"), pl.mean(columns[1:-1]))
+    show(averages.sort("fraud"))
