@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zones import UTC, Zone
+from muntin.garbage import uncollected
 from muntin.plan.bind import Binding, BoundQuery
 from muntin.plan.cells import Counter, cells
 from muntin.plan.combined import combine
@@ -101,7 +102,19 @@ def build_plan(
             hint="plan them from the beginning in another one",
         )
     timeline = Timeline.of(schema, time)
-    binding = Binding(schema, timeline, tables, zone)
+    options = _Options(strategy, slicing, sample, previous, sharer, watermark, zone)
+    with uncollected():
+        bound = _bound(queries, Binding(schema, timeline, tables, zone))
+        sharing = shared(bound, strategy, sharer, previous)
+        plan = _share(bound, sharing, schema, timeline, options)
+        if sharing.stay is None or previous is None or continues(plan, previous, watermark):
+            return plan
+        sharing = Sharing(sharing.stay, weighed=sharing.weighed, combined=sharing.combined)
+        return _share(bound, sharing, schema, timeline, options)
+
+
+def _bound(queries: Sequence[Query], binding: Binding) -> list[BoundQuery]:
+    """All queries bound, or the problems of all."""
     bound: list[BoundQuery] = []
     problems: list[Problem] = []
     for query in queries:
@@ -113,13 +126,7 @@ def build_plan(
             problems.append(Problem(error.message, error.hint, query.name))
     if problems:
         raise QueryError(problems)
-    options = _Options(strategy, slicing, sample, previous, sharer, watermark, zone)
-    sharing = shared(bound, strategy, sharer, previous)
-    plan = _share(bound, sharing, schema, timeline, options)
-    if sharing.stay is None or previous is None or continues(plan, previous, watermark):
-        return plan
-    stay = Sharing(sharing.stay, weighed=sharing.weighed, combined=sharing.combined)
-    return _share(bound, stay, schema, timeline, options)
+    return bound
 
 
 def _share(

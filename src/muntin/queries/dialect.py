@@ -9,10 +9,11 @@ from typing import ClassVar
 from sqlglot import exp, parser
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenizerCore, TokenType
 from sqlglot.tokens import Tokenizer
 
 from muntin.queries.grammar import EMIT_EMPTY, Grammar
+from muntin.queries.scanner import Found, Scanner
 
 # WINDOW is a function here and no clause; optimizer hints are read as comments.
 _DROPPED_KEYWORDS = {"WINDOW", "/*+"}
@@ -21,6 +22,8 @@ if not str(parser.__file__).endswith(".py"):
         "sqlglotc is installed, and its compiled classes cannot be extended by Muntin's SQL: "
         "remove it with pip uninstall sqlglotc, then pip install --force-reinstall sqlglot"
     )
+# What is known of words, by the class of the tokenizer that found them.
+_known: dict[type[Tokenizer], dict[str, Found]] = {}
 _CLAUSE_WORDS = {"DESCRIPTOR", "EMIT", "EMPTY", "OFFSET", "SLIDE", "WATTR", "WINDOW"}
 
 
@@ -44,6 +47,9 @@ class Muntin(Spark):
         }
         # Commands would swallow the rest of the text unread.
         COMMANDS: ClassVar[set[TokenType]] = set()
+
+        def _init_core(self) -> TokenizerCore:
+            return Scanner(super()._init_core(), _known.setdefault(type(self), {}))
 
     class Generator(SparkGenerator):
         """Spark's text, with NOT and FILTER where people write them, and 5L as it is."""

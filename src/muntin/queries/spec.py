@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from muntin.errors import Problem, QueryError, UnknownQueryError
+from muntin.garbage import uncollected
 from muntin.queries.builder import QueryBuilder
 from muntin.queries.catalog import Catalog
 from muntin.queries.parser import given_names, parse
@@ -35,7 +36,11 @@ def queries(spec: QueriesLike) -> tuple[Query, ...]:
     >>> [query.name for query in queries(["SELECT count(*) FROM s [RANGE 5 SLIDE 5]"] * 2)]
     ['q1', 'q2']
     """
-    parts = _parts(spec)
+    with uncollected():
+        return _queries(_parts(spec))
+
+
+def _queries(parts: list[Any]) -> tuple[Query, ...]:
     taken = _given(parts)
     catalog, templates = Catalog(), Templates()
     count = 0
