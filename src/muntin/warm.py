@@ -216,6 +216,12 @@ def _predicates() -> None:
     ]
     texts += [f"SELECT count(*) AS n FROM t {_WINDOWS[0]} WHERE {where}" for where in _ODD]
     _run(_varied(), texts)
+    # So many conditions on several quantities, each with another window, that entries are scanned.
+    unlike = [
+        f"{text} AND double < {90 - place % 80} AND k = 'key{place % 7}'"
+        for place, text in enumerate(_unlike(160))
+    ]
+    _run([_rows(10_000)], unlike, optimizer="all_share")
 
 
 _ODD = (

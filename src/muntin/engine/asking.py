@@ -35,6 +35,11 @@ class Asking:
     members: Ints
     offsets: Ints
 
+    @property
+    def edges(self) -> tuple[Ints, Ints]:
+        """For each run, the first slice of its window, and the first after it."""
+        return self.lows[self.windows], self.highs[self.windows]
+
     def reach(self, slices: int) -> tuple[Ints, Ints]:
         """For each slice, the first window that ends after it, and one past the last before it.
 

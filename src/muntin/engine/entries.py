@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 Bitmaps = npt.NDArray[np.uint8]
 
 # Looking through the table of all cells once a slice pays while that costs less than this a row.
-_LOOKS_PER_ROW = 16
+_LOOKS_PER_ROW = 64
 _KEY_LIMIT = 1 << 62
 
 

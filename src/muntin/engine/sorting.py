@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from muntin.engine.encoding import compact
 from muntin.engine.entry_kernels import distinct_in_order
-from muntin.engine.sorting_kernels import DIGIT_BITS, number_sorted, sort_by_digit
+from muntin.engine.sorting_kernels import DIGIT_BITS, number_in_time, number_sorted, sort_by_digit
 
 Ints = npt.NDArray[np.int64]
 
@@ -30,6 +30,10 @@ def sort_entries(groups: Ints, starts: Ints, codes: Ints) -> tuple[Ints, Ints]:
     """
     if not starts.size:
         return starts, starts
+    if codes.size and not groups.any():
+        numbers, kept = number_in_time(starts, codes)
+        if kept.size:
+            return numbers, kept
     distances, ticks = compact(starts - starts.min())
     ranks = np.empty(ticks.size, np.int64)
     ranks[np.argsort(ticks)] = np.arange(ticks.size)

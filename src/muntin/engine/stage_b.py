@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates.column import PartColumn
+from muntin.engine.answers.ungrouped import find_runs
 from muntin.engine.families import Family, Source
 from muntin.engine.heads import Headed
 from muntin.engine.partials import SliceTable
 from muntin.engine.placing import Placement, Placer
 from muntin.engine.rollup import RolledUp
-from muntin.engine.sweeping import make_sweep
 from muntin.engine.window_kernels import (
     bound_windows,
     count_windows,
@@ -122,14 +122,14 @@ class StageB:
         return Answer(numbers, found, rows, batch, sum(flags) if flags else None)
 
     def _swept(self, family: Family) -> Answer | None:
-        """The answer by a sweep over time; None where another way is better."""
+        """The answer by a sweep over time, or by scans; None where another way is better."""
         selection = self.node.selection
-        found = make_sweep(self.table, selection, family) if isinstance(selection, Cells) else None
+        found = find_runs(self.table, selection, family) if isinstance(selection, Cells) else None
         if found is None:
             return None
-        self.steps += found.steps
         held = np.flatnonzero(found.entries())
         lowered = [found.lower(number) for number in range(len(family.lowerings))]
+        self.steps += found.steps
         values = [each.values.take(pa.array(held)) for each in lowered]
         failed = [each.errors.take(pa.array(held)) for each in lowered if each.errors is not None]
         flags = [each.to_numpy(zero_copy_only=False).astype(np.int64) for each in failed]

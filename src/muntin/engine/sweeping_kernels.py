@@ -22,16 +22,17 @@ def _total(totals: Ints, blocks: Ints, low: int, high: int) -> int:
     """The sum of the totals of cells ``low`` to ``high - 1``."""
     total = np.int64(0)
     first, last = (low + BLOCK - 1) >> _BITS, high >> _BITS
+    # Places are unsigned: numba would make each of a signed one ready to count from the end.
     if first >= last:
-        for value in totals[low:high]:
-            total += value
+        for cell in range(low, high):
+            total += totals[np.uint64(cell)]
         return int(total)
-    for value in totals[low : first << _BITS]:
-        total += value
-    for value in blocks[first:last]:
-        total += value
-    for value in totals[last << _BITS : high]:
-        total += value
+    for cell in range(low, first << _BITS):
+        total += totals[np.uint64(cell)]
+    for block in range(first, last):
+        total += blocks[np.uint64(block)]
+    for cell in range(last << _BITS, high):
+        total += totals[np.uint64(cell)]
     return int(total)
 
 
@@ -54,14 +55,19 @@ def sweep(
     out = np.zeros((runs, width), np.int64)
     row = 0
     for edge in order:
+        run = edge % runs
+        # A window without rows reads nothing.
+        if edges[run] == edges[runs + run]:
+            continue
         while row < edges[edge]:
+            cell = np.uint64(cells[row])
+            block = cell >> np.uint64(_BITS)
             for k in range(width):
-                totals[k, cells[row]] += rows[row, k]
-                blocks[k, cells[row] >> _BITS] += rows[row, k]
+                totals[k, cell] += rows[row, k]
+                blocks[k, block] += rows[row, k]
             row += 1
         # Before the first row all totals are zero.
         if row > 0:
-            run = edge % runs
             for span in range(places[run, 0], places[run, 1]):
                 low, high = spans[span, 0], spans[span, 1]
                 for k in range(width):
