@@ -160,9 +160,7 @@ def _scan(
 
 
 @compiled
-def _choose(
-    ranks: Int32s, accepts: Bools, low: int, high: int, size: int, chosen: Int32s
-) -> int:
+def _choose(ranks: Int32s, accepts: Bools, low: int, high: int, size: int, chosen: Int32s) -> int:
     """Choose the entries of accepted ranks, among those from ``low`` on or ``size`` chosen ones.
 
     Without a branch: whether an entry is accepted cannot be foreseen.
