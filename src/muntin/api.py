@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -17,6 +17,8 @@ from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_m
 from muntin.expressions.zone_names import zone as zone_named
 from muntin.expressions.zones import Zone
 from muntin.frames import Input, is_frame, is_on_spark, read_frame, read_tables
+from muntin.optimizer.homes import Rebuild, rebuild_by
+from muntin.optimizer.placement import check_method
 from muntin.optimizer.sharing import Optimizer, OptimizerName
 from muntin.plan import SharedPlan, Strategy, build_plan
 from muntin.plan.relations import Relation
@@ -41,6 +43,7 @@ def aggregate(
     strategy: Strategy = "cells",
     slicing: Slicing = "pairs",
     optimizer: OptimizerName = "auto",
+    placement: str | None = None,
     timezone: str | None = None,
 ) -> Results:
     """Answer many sliding-window queries over bounded data in one shared pass.
@@ -71,6 +74,9 @@ def aggregate(
         optimizer: Who decides which queries share slices: ``auto``, ``weave_share`` and
             ``tri_weave`` (which aggregates rows once for all trees) weigh the costs,
             ``all_share`` and ``no_share`` do not. It changes no answer.
+        placement: Who places trees without groups on Spark's buckets, and weaves them there: one
+            of the thirteen names in ``muntin.optimizer.METHODS``, ``WG_I`` unless said
+            otherwise. It changes no answer; data in this process has no buckets.
         timezone: Where the local times are that expressions ask for, as in ``hour(ts)`` or
             ``ts >= '2013-10-07 10:00:00'``: a region such as ``America/New_York``, or an offset
             such as ``+01:00``. The Spark session's for data on Spark, UTC for all other data,
@@ -94,6 +100,8 @@ def aggregate(
     """
     _check_choice("on_error", on_error, ("null", "fail"))
     _check_choice("on_bad_row", on_bad_row, ("skip", "fail"))
+    if placement is not None:
+        check_method(placement)
     asked = read_queries(queries)
     if emit_empty:
         asked = tuple(q if q.group_by else replace(q, emit_empty=True) for q in asked)
@@ -103,7 +111,8 @@ def aggregate(
     answers: dict[str, Answer] = {}
     rows, bad_rows, errors = 0, 0, Counter[str]()
     for source, (frame, members) in inputs.items():
-        plan = plans[source] = build_plan(
+        build = partial(
+            build_plan,
             members,
             frame.schema,
             time,
@@ -111,9 +120,10 @@ def aggregate(
             slicing=slicing,
             tables={each: table.schema for each, table in joined.items()},
             sample=_sampler(frame, joined),
-            sharer=Optimizer(optimizer, partial(_rate, frame, time)),
             zone=frame.zone,
         )
+        sharer = Optimizer(optimizer, partial(_rate, frame, time))
+        plan = plans[source] = _placed(frame, build, sharer, placement)
         outcome = frame.run(plan, joined)
         if on_bad_row == "fail" and outcome.bad_rows:
             raise _bad_rows(outcome.bad_rows, plan)
@@ -128,6 +138,18 @@ def aggregate(
     return Results(ordered, plan_or_plans, rows=rows, bad_rows=bad_rows, errors=errors)
 
 
+def _placed(
+    frame: _Source,
+    build: Callable[..., SharedPlan],
+    optimizer: Optimizer,
+    placement: str | None,
+) -> SharedPlan:
+    """The plan as the optimizer shares it, on buckets where there are some."""
+    plan = build(sharer=optimizer)
+    rebuild = rebuild_by(lambda sharer: build(sharer=sharer), plan, optimizer, placement)
+    return frame.placed(plan, placement, rebuild)
+
+
 class _Source(Protocol):
     """Bounded input of any kind: its columns, its zone, some rows of it, and a run over all."""
 
@@ -138,6 +160,10 @@ class _Source(Protocol):
     def zone(self) -> Zone: ...
 
     def sample(self) -> pa.Table | None: ...
+
+    def placed(
+        self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None
+    ) -> SharedPlan: ...
 
     def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome: ...
 
@@ -154,6 +180,14 @@ class _LocalSource:
 
     def sample(self) -> pa.Table:
         return self._first
+
+    def placed(self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None) -> SharedPlan:
+        if method is not None:
+            raise DataError(
+                f"placement is {method!r}, and data in this process has no buckets to place on",
+                hint="leave it out, or give a Spark DataFrame",
+            )
+        return plan
 
     def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome:
         # The engine brings numba, which takes longer to import than everything else together.

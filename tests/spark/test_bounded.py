@@ -14,7 +14,8 @@ import pytest
 
 import muntin
 from muntin.aggregates import Aggregate, register
-from muntin.errors import AggregateError, DataError, WindowError
+from muntin.errors import AggregateError, DataError, MuntinError, WindowError
+from muntin.plan import SharedPlan
 from muntin.spark.bounded import job
 from muntin.spark.bounded.chunks import Limits
 from muntin.spark.bounded.source import FrameSource
@@ -68,8 +69,13 @@ def test_results_are_spark_frames_with_the_users_types(spark: Any) -> None:
         assert isinstance(ours[name], DataFrame)
         assert_same_rows(ours[name].toArrow(), expected.table(name))
     # Why is weighed by a sample of rows, and those of a shuffle are not cheap to get.
+    assert isinstance(ours.plan, SharedPlan)
     weighed = {"why": expected.plan.why, "weighed": expected.plan.weighed}
-    assert replace(ours.plan, **weighed) == expected.plan
+    # And trees without groups have a bucket there.
+    assert [node.home for node in ours.plan.partials if not node.grouping] == [0]
+    placed = {"placement": "", "partials": [replace(n, home=None) for n in ours.plan.partials]}
+    placed["partials"] = tuple(placed["partials"])
+    assert replace(ours.plan, **weighed, **placed) == expected.plan
     assert repr(ours).splitlines() == repr(expected).splitlines()
     assert "symbol" in ours._repr_html_()
 
@@ -249,6 +255,41 @@ def test_aggregates_of_users_travel_to_the_workers(spark: Any) -> None:
     sql = "SELECT longest_on_spark(symbol) AS s FROM t [RANGE '9 min' SLIDE '3 min']"
     ours = muntin.aggregate(frame_of(spark, TRADES), sql, "ts")
     assert_same_results(ours, muntin.aggregate(TRADES, sql, "ts"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"placement": "W_TN", "optimizer": "no_share"},
+        {"placement": "WG_RAND", "optimizer": "no_share"},
+        {"optimizer": "tri_weave"},
+    ],
+    ids=str,
+)
+def test_placement_and_weaving_change_no_answer(spark: Any, options: dict[str, str]) -> None:
+    sql = ";".join(
+        f"SELECT sum(price * vol) AS v, max(price) AS m FROM t [RANGE '{12 * s} s' SLIDE '{s} s']"
+        f" WHERE vol > {100 * s}"
+        for s in (7, 11, 13, 60)
+    )
+    # In few partitions, a sample of the rows is cheap to get: the rate decides.
+    frame = spark.createDataFrame(TRADES, spark_schema(TRADES.schema))
+    ours = muntin.aggregate(frame, sql, time="ts", **options)
+    assert_same_results(ours, muntin.aggregate(TRADES, sql, time="ts"))
+    plan = ours.plan
+    assert isinstance(plan, SharedPlan)
+    assert plan.placement == options.get("placement", "WG_I")
+    if options.get("placement") == "W_TN":
+        assert sorted(node.home for node in plan.partials) == [0, 1]
+    assert f"placed in buckets by {plan.placement}" in plan.explain()
+
+
+def test_cutty_slices_and_unknown_placements_are_refused(spark: Any) -> None:
+    frame = frame_of(spark, TRADES)
+    with pytest.raises(WindowError, match=r'local engine, not on Spark(.|\n)*slicing="pairs"'):
+        muntin.aggregate(frame, MIXED, time="ts", slicing="cutty")
+    with pytest.raises(MuntinError, match=r"no method of placement is named 'WG_II'(.|\n)*WG_I"):
+        muntin.aggregate(frame, MIXED, time="ts", placement="WG_II")
 
 
 @pytest.mark.parametrize(

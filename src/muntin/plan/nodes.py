@@ -194,6 +194,7 @@ class SharedPlan:
     moves: tuple[Move, ...] = ()  # the last ones, in order
     zone: Zone = UTC  # of local times in expressions; windows are aligned in UTC
     combined: tuple[Combined, ...] = ()
+    placement: str = ""  # who has placed the trees without groups on Spark's buckets
 
     def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
         """Every distinct expression that rows of a relation are evaluated for, in order."""

@@ -70,6 +70,7 @@ class PartialsItems:
             Fact("rolled_up_from", finer and f"partials-{finer}", _rolled_up(finer)),
             *twin_facts(self.plan, node),
             *self._combined(node),
+            *_home(node),
             Fact("joined_with", tables, f"joined with {', '.join(tables)}" if tables else ""),
             Fact("selection", where.removeprefix("where ") or None, where),
             Fact("predicates", node.selection.members),
@@ -219,6 +220,11 @@ def _columns(final: Final) -> tuple[str, ...]:
 def slices_label(plan: SharedPlan, place: int) -> str:
     """What a slicing is called: numbered where there are several."""
     return "slices" if len(plan.slicings) == 1 else f"slices {place + 1}"
+
+
+def _home(node: Partials) -> tuple[Fact, ...]:
+    """The bucket of partials without groups, where they are placed on some."""
+    return () if node.home is None else (Fact("bucket", node.home, f"in bucket {node.home}"),)
 
 
 def combined_label(plan: SharedPlan, place: int) -> str:

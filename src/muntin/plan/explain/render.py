@@ -87,6 +87,7 @@ def _summary(costs: Costs) -> tuple[Fact, ...]:
         *_saving(costs),
         *_operations(costs),
         *_zone(plan),
+        *_placement(plan),
         Fact("why", plan.why or None, "" if _is_told(plan) else plan.why, aside=True),
         *moves_facts(plan),
     )
@@ -96,6 +97,14 @@ def _zone(plan: SharedPlan) -> tuple[Fact, ...]:
     """Where local times are, unless they are those of UTC."""
     name = plan.zone.name
     return () if plan.zone.is_utc else (Fact("timezone", name, f"local times of {name}"),)
+
+
+def _placement(plan: SharedPlan) -> tuple[Fact, ...]:
+    """Who has placed trees without groups on buckets, where there are some."""
+    if not plan.placement or all(node.grouping for node in plan.partials):
+        return ()
+    text = f"sets of partials without groups are placed in buckets by {plan.placement}"
+    return (Fact("placement", plan.placement, text, aside=True),)
 
 
 def _is_told(plan: SharedPlan) -> bool:

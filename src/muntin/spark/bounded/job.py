@@ -40,8 +40,10 @@ def run_job(
     ``stage_a`` makes the frame of messages, ``buckets`` is how many ways groups are spread.
     """
     release_forgotten()
+    if buckets is not None or not plan.placement:
+        plan = with_homes(plan, buckets or cores_of(session))
     count = buckets or _buckets(session, plan)
-    shipped = ship(session, with_homes(plan, count), tables, count, LIMITS)
+    shipped = ship(session, plan, tables, count, LIMITS)
     messages = stage_a(shipped)
     # By its place, not by hash: every bucket has a task of its own, and AQE merges none.
     spread = messages.repartitionById(count, "bucket")
@@ -58,12 +60,16 @@ def run_job(
     return outcome
 
 
+def cores_of(session: SparkSession) -> int:
+    """As many tasks as run at once."""
+    return int(session.sparkContext.defaultParallelism)
+
+
 def _buckets(session: SparkSession, plan: SharedPlan) -> int:
-    """As many as tasks run at once; fewer where there are no groups, and few sets to place."""
-    cores = session.sparkContext.defaultParallelism
+    """As many as tasks run at once; fewer where there are no groups, and few trees are placed."""
     if any(node.grouping for node in plan.partials):
-        return cores
-    return max(min(cores, len(plan.partials)), 1)
+        return cores_of(session)
+    return max((node.home or 0 for node in plan.partials), default=0) + 1
 
 
 def _read(session: SparkSession, plan: SharedPlan, rows: pa.Table, kept: KeptResults) -> Outcome:

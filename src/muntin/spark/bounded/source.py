@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from muntin.errors import AggregateError, WindowError
 from muntin.expressions.zones import Zone
+from muntin.optimizer.homes import METHOD, Rebuild, with_homes
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
-from muntin.spark.bounded.job import run_job
+from muntin.spark.bounded.job import cores_of, run_job
 from muntin.spark.bounded.messages import MESSAGES_DDL
 from muntin.spark.bounded.tasks import fold_rows
 from muntin.spark.frames import arrow_schema, check_bounded, quoted
@@ -45,6 +46,10 @@ class Source(Protocol):
 
     def sample(self) -> pa.Table | None:
         """Some rows, if they are cheap to get."""
+        ...
+
+    def placed(self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None) -> SharedPlan:
+        """The plan with its trees without groups on buckets."""
         ...
 
     def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome:
@@ -81,6 +86,11 @@ class FrameSource:
             some = self._frame.limit(SAMPLE_ROWS).selectExpr(*map(_shortened, self.schema))
             self._sample = some.toArrow().cast(self.schema)
         return self._sample
+
+    def placed(self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None) -> SharedPlan:
+        """The plan with its trees without groups on as many buckets as tasks run at once."""
+        cores = cores_of(self._frame.sparkSession)
+        return with_homes(plan, cores, method=method or METHOD, rebuild=rebuild)
 
     def _is_cheap(self) -> bool:
         if len(self.schema) > _SAMPLED_COLUMNS or any(

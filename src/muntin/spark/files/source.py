@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from muntin.optimizer.homes import METHOD, Rebuild, with_homes
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
-from muntin.spark.bounded.job import run_job
+from muntin.spark.bounded.job import cores_of, run_job
 from muntin.spark.bounded.messages import MESSAGES_DDL
 from muntin.spark.bounded.shipped import Shipped
 from muntin.spark.bounded.source import FrameSource, check_plan
@@ -87,6 +88,11 @@ class FilesSource:
         except (UnlikeSparkError, IndexError):
             return None
         return None if first is None else first.slice(0, SAMPLE_ROWS)
+
+    def placed(self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None) -> SharedPlan:
+        """The plan with its trees without groups on as many buckets as tasks run at once."""
+        cores = cores_of(self._session)
+        return with_homes(plan, cores, method=method or METHOD, rebuild=rebuild)
 
     def run(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -11,10 +12,11 @@ import pyarrow as pa
 from muntin.engine.joining import check_streams
 from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
-from muntin.optimizer.homes import with_homes
+from muntin.optimizer.homes import METHOD, rebuild_by, with_homes
 from muntin.optimizer.sharing import Optimizer, OptimizerName
 from muntin.plan import SharedPlan, Strategy, build_plan
 from muntin.plan.continuity import dated, settled
+from muntin.plan.owners import Sharer
 from muntin.queries import Catalog, Query, Statement
 from muntin.sinks import with_key
 from muntin.spark.frames import result_schema
@@ -45,10 +47,12 @@ class Planner:
         strategy: Strategy,
         optimizer: OptimizerName,
         zone: Zone,
+        placement: str | None = None,
     ) -> None:
         self._source, self._time, self._checkpoint = source, time, checkpoint
         self._name, self._strategy, self._zone = name, strategy, zone
         self._optimizer = Optimizer(optimizer, self._measured)
+        self._placement = placement
         # What is known after the last batch.
         self._outcome = BatchOutcome()
         self.tables = tables
@@ -180,21 +184,34 @@ class Planner:
 
     def _plan(self, queries: Sequence[Query]) -> SharedPlan:
         previous = None if self._state is None else self._state[1]
-        plan = build_plan(
+        plan = self._shared(queries, previous, self._optimizer)
+        check_streams(plan)
+        _check_order(plan)
+        return with_homes(
+            plan,
+            self._checkpoint.buckets.count,
+            previous,
+            self._placement or METHOD,
+            rebuild_by(
+                partial(self._shared, queries, previous), plan, self._optimizer, self._placement
+            ),
+        )
+
+    def _shared(
+        self, queries: Sequence[Query], previous: SharedPlan | None, sharer: Sharer
+    ) -> SharedPlan:
+        return build_plan(
             queries,
             self._source.schema,
             self._time,
             strategy=self._strategy,
             tables=self.tables.schemas,
             previous=previous,
-            sharer=self._optimizer,
+            sharer=sharer,
             watermark=self._outcome.watermark,
             # Java's rules for the zone may be others than when the run began.
             zone=self._zone if previous is None else previous.zone,
         )
-        check_streams(plan)
-        _check_order(plan)
-        return with_homes(plan, self._checkpoint.buckets.count, previous)
 
     def _measured(self) -> float | None:
         return self._outcome.recent.rate

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from muntin.expressions.zones import Zone
+from muntin.optimizer.placement import check_method
 from muntin.optimizer.sharing import OptimizerName
 from muntin.plan import Strategy
 from muntin.queries import QueriesLike
@@ -66,6 +67,7 @@ def run(
     buckets: int | None = None,
     strategy: Strategy = "cells",
     optimizer: OptimizerName = "auto",
+    placement: str | None = None,
     timezone: str | None = None,
 ) -> Run:
     """Answer many sliding-window queries over a stream in one shared pass.
@@ -113,6 +115,9 @@ def run(
             to other trees, between two batches, where that takes at least a tenth off the
             estimated cost; ``weave_share`` weighs the costs for queries that join, and those that
             run stay in their trees, as with ``all_share`` and ``no_share``.
+        placement: Who places trees without groups on buckets when a stream begins; see
+            ``muntin.aggregate``. What joins later goes where the costliest bucket ends up
+            cheapest, and what runs stays where its state is.
         timezone: Where the local times are that expressions ask for, as in ``hour(ts)`` or
             ``ts >= '2013-10-07 10:00:00'``, and those in text files that name no zone: a region
             such as ``America/New_York``, or an offset such as ``+01:00``. The Spark session's
@@ -124,6 +129,8 @@ def run(
     Raises:
         MuntinError: If anything is wrong with the arguments, the session or the checkpoint.
     """
+    if placement is not None:
+        check_method(placement)
     session = require_session(session_of(stream))
     zone = _zone(session, timezone, checkpoint)
     source = stream_source(stream, zone)
@@ -151,7 +158,15 @@ def run(
         known = kept.changes()
         static = StaticTables(tables, kept, known.tables if known else {}, zone.name)
         planner = Planner(
-            source, time, kept, static, name=name, strategy=strategy, optimizer=optimizer, zone=zone
+            source,
+            time,
+            kept,
+            static,
+            name=name,
+            strategy=strategy,
+            optimizer=optimizer,
+            zone=zone,
+            placement=placement,
         )
         runner = BatchRunner(kept, planner, destination, aside, limits, idleness)
         heartbeat = _heartbeat(kept, planner, runner, idleness)
