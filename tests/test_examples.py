@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import subprocess
 import sys
+from bisect import bisect_left
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -165,3 +168,88 @@ def test_plain_floats_are_close_and_not_the_same() -> None:
     for sums in (cards.sums_from_scratch(data, days), cards.sums_moved_on(data, days)):
         assert (sums - days["sum_1d"]).abs().max() < 1e-9
         assert (sums != days["sum_1d"]).any()
+
+
+def test_trades_again_from_scratch() -> None:
+    """Every column of every window, where some symbols are silent for minutes."""
+    desk = example("trades")
+    data = desk.synthetic_day(rows=1_500)
+    results = muntin.aggregate(data, desk.QUERIES, time="ts")
+    minute = timedelta(minutes=1)
+    lengths = {"last_1m": 1, "last_5m": 5, "last_15m": 15, "last_1h": 60, "blocks": 15}
+    expected: dict[str, list[dict[str, object]]] = {name: [] for name in lengths}
+    ends = [desk.OPENING + minute * (1 + number) for number in range(6 * 60 + 30 + 60)]
+    for symbol in sorted(set(data["symbol"])):
+        mine = data.filter(pl.col("symbol") == symbol).select("ts", "price", "vol").sort("ts")
+        rows, times = mine.rows(), mine["ts"].to_list()
+        for name, length in lengths.items():
+            unit = "1h" if length == 60 else f"{length}m"
+            for end in ends:
+                inside = rows[bisect_left(times, end - minute * length) : bisect_left(times, end)]
+                if name == "blocks":
+                    inside = [row for row in inside if row[2] >= 10_000]
+                if inside:
+                    found = {"symbol": symbol, "window_end": end}
+                    expected[name].append(found | bar(inside, unit))
+    for name, table in results.items():
+        columns = table.drop("window_start").columns
+        wanted = pl.DataFrame(expected[name]).select(columns).sort("window_end", "symbol")
+        assert table.select(columns).equals(wanted), name
+
+    some = results["last_15m"].head(3)
+    desk.check(data, some)
+    with pytest.raises(AssertionError):
+        desk.check(data, some.with_columns(pl.col("vwap_15m") * 1.000001))
+
+
+def bar(inside: list[tuple[object, float, int]], unit: str) -> dict[str, object]:
+    """What can be said of some trades (their times, prices and volumes)."""
+    prices, volume = [price for _, price, _ in inside], sum(vol for *_, vol in inside)
+    return {
+        f"vwap_{unit}": math.fsum(price * vol for _, price, vol in inside) / volume,
+        f"high_{unit}": max(prices),
+        f"low_{unit}": min(prices),
+        f"average_{unit}": math.fsum(prices) / len(prices),
+        f"volume_{unit}": volume,
+        f"blocks_{unit}": len(inside),
+    }
+
+
+def test_spikes_and_crossings() -> None:
+    desk = example("trades")
+    start = desk.OPENING + timedelta(hours=1)
+    keys: dict[str, list[Any]] = {
+        "window_start": [start] * 6,
+        "window_end": [start + timedelta(minutes=number) for number in (0, 1, 2)] * 2,
+        "symbol": ["A"] * 3 + ["B"] * 3,
+    }
+    results = {
+        "last_1m": pl.DataFrame(keys | {"volume_1m": [299, 300, 599, 600, 1000, 0]}),
+        "last_15m": pl.DataFrame(keys | {"average_15m": [1.0, 3.0, 2.0, 3.0, 1.0, 3.0]}),
+        "last_1h": pl.DataFrame(keys | {"volume_1h": [6000] * 6, "average_1h": [2.0] * 6}),
+    }
+    found = desk.spikes(results)
+    assert found.select("symbol", "volume_1m", "level").rows() == [
+        ("B", 600, 6),
+        ("A", 300, 3),
+        ("B", 1000, 10),
+        ("A", 599, 3),
+    ]
+    turns = desk.crossings(results).select("symbol", "window_end", "turns").rows()
+    first, second, third = keys["window_end"][:3]
+    assert first not in {end for _, end, _ in turns}
+    assert turns == [
+        ("A", second, "up"),
+        ("A", third, "down"),
+        ("B", second, "down"),
+        ("B", third, "up"),
+    ]
+
+
+def test_real_trades() -> None:
+    path = Path(os.environ.get("MUNTIN_DATA", ""), "us_trades_2013.parquet")
+    if not path.is_file():
+        pytest.skip("MUNTIN_DATA names no folder with real trades")
+    printed = output_of("trades.py", str(path))
+    assert "| SPY " in printed
+    assert printed.endswith("50 windows computed again from the trades: all equal\n")
