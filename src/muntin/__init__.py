@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muntin import sinks
-    from muntin.api import aggregate
+    from muntin.api import aggregate, stream
     from muntin.errors import MuntinError, QueryError
     from muntin.queries import Query, query
     from muntin.results import Results
@@ -29,6 +29,7 @@ __all__ = [
     "read",
     "run",
     "sinks",
+    "stream",
 ]
 
 # Imported when first used: a program that only asks for the version, or one window, does not
@@ -44,6 +45,7 @@ _HOMES = {
     "query": "muntin.queries",
     "read": "muntin.sinks",
     "run": "muntin.spark.streaming.run",
+    "stream": "muntin.api",
 }
 # What documentation calls `muntin.sinks` and the like is there after `import muntin` alone.
 _PACKAGES = (

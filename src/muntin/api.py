@@ -1,4 +1,4 @@
-"""What users call: ``aggregate`` for bounded data."""
+"""What users call: ``aggregate`` for bounded data, ``stream`` for a stream in this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +27,11 @@ from muntin.plan.timeline import Timeline
 from muntin.queries import QueriesLike, Query
 from muntin.queries import queries as read_queries
 from muntin.results import Answer, Outcome, Results, TableAnswer
+from muntin.windows import DurationLike, duration
 from muntin.windows.edges import Slicing
+
+if TYPE_CHECKING:
+    from muntin.streams import Stream
 
 
 def aggregate(
@@ -148,6 +152,90 @@ def _placed(
     plan = build(sharer=optimizer)
     rebuild = rebuild_by(lambda sharer: build(sharer=sharer), plan, optimizer, placement)
     return frame.placed(plan, placement, rebuild)
+
+
+def stream(
+    queries: QueriesLike,
+    schema: Any,
+    time: str = "ts",
+    *,
+    name: str | None = None,
+    tables: Mapping[str, Any] | None = None,
+    lateness: DurationLike = 0,
+    on_error: Literal["null", "fail"] = "null",
+    on_bad_row: Literal["skip", "fail"] = "skip",
+    max_ahead: DurationLike | None = "1 day",
+    strategy: Strategy = "cells",
+    slicing: Slicing = "pairs",
+    optimizer: OptimizerName = "auto",
+    timezone: str = "UTC",
+    snapshot: bytes | None = None,
+) -> Stream:
+    """Answer many sliding-window queries over a stream in this process, without Spark.
+
+    It is the engine that Spark's workers run, and gives the same answers to the last bit. Batches
+    are fed by hand, from any source; rows may be out of order by as much as ``lateness``.
+
+    Args:
+        queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
+        schema: The columns of the batches: a pyarrow Schema, a mapping of names to Arrow types, or
+            a frame that has such columns.
+        time: The column of event times: timestamps, dates or integers.
+        name: What FROM must call the stream; any name will do if not given.
+        tables: Frames that queries may join, by name.
+        lateness: How far rows may be out of order: a duration, or a number if times are numbers.
+        on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and is
+            counted, or it ends the stream.
+        on_bad_row: What a row without a time that can be used does: it is left out and counted,
+            or it ends the stream.
+        max_ahead: How far ahead of the clock a time may be; a row beyond is a bad row. None for
+            any. Times that are numbers have no clock.
+        strategy: What queries share; see :func:`aggregate`.
+        slicing: How windows are cut into slices: ``pairs`` or ``panes``.
+        optimizer: Who decides which queries share slices; see :func:`aggregate`.
+        timezone: Where the local times are that expressions ask for; see :func:`aggregate`.
+        snapshot: What :meth:`Stream.snapshot` gave, to resume from. The stream has the queries,
+            the lateness and the choices that it had then; if ``queries`` are others, those that
+            are new join and those that are missing leave.
+
+    >>> columns = {"ts": "int64", "vol": "int64"}
+    >>> volume = stream("SELECT sum(vol) AS vol FROM trades [RANGE 10 SLIDE 5]", columns)
+    >>> len(volume.feed(pa.table({"ts": [1, 4, 7], "vol": [10, 20, 30]}))["q1"])
+    1
+    >>> volume.feed(pa.table({"ts": [12], "vol": [40]}))["q1"].to_pydict()
+    {'window_start': [0], 'window_end': [10], 'vol': [60]}
+    """
+    # The engine brings numba, which takes longer to import than everything else together.
+    from muntin.engine import LocalEngine  # noqa: PLC0415
+    from muntin.streams import Stream, schema_of, unpacked  # noqa: PLC0415
+
+    _check_choice("on_error", on_error, ("null", "fail"))
+    _check_choice("on_bad_row", on_bad_row, ("skip", "fail"))
+    asked = read_queries(queries)
+    joined = read_tables(tables)
+    columns = schema_of(schema)
+    timeline = Timeline.of(columns, time)
+    reviewer = Optimizer(optimizer)
+    if snapshot is None:
+        plan = build_plan(
+            asked,
+            columns,
+            time,
+            strategy=strategy,
+            slicing=slicing,
+            tables={each: table.schema for each, table in joined.items()},
+            sharer=reviewer,
+            zone=zone_named(timezone),
+        )
+        engine = LocalEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
+    else:
+        plan, state = unpacked(snapshot)
+        engine = LocalEngine.restore(plan, state, tables=joined, optimizer=reviewer)
+        if [final.query for final in plan.finals] != list(asked):
+            engine.replace(asked)
+    engine.threads = pa.cpu_count()
+    ahead = None if max_ahead is None else duration(max_ahead)
+    return Stream(engine, name=name, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead)
 
 
 class _Source(Protocol):

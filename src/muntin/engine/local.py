@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -194,6 +194,13 @@ class LocalEngine:
             known = [query.name for query in kept]
             raise UnknownQueryError(f"there is no query {name!r}", hint=did_you_mean(name, known))
         self._adopt(kept)
+
+    def replace(self, queries: Sequence[Query]) -> None:
+        """Run these queries from the next batch on: all of them, or none if one is refused.
+
+        Those that run already keep what they have; of the others holds what :meth:`add` says.
+        """
+        self._adopt(list(queries))
 
     def update_table(self, name: str, table: pa.Table) -> None:
         """Join rows that come from now on with another version of a table; those before stay.

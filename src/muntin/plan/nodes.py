@@ -214,6 +214,12 @@ class SharedPlan:
                 read |= bound.columns
         return [name for name in self.source.names if name in read]
 
+    def result_schema(self, final: Final) -> pa.Schema:
+        """The columns of a query's results, before there are any."""
+        timeline = self.slicings[self.partials[final.partials].slicing].timeline
+        bounds = [pa.field(name, timeline.type) for name in final.query.bounds]
+        return pa.schema([*bounds, *(pa.field(one.name, one.value.type) for one in final.outputs)])
+
     def is_joined(self, table: str) -> bool:
         """Whether a query joins a table; letter case makes no difference."""
         joins = (join for relation in self.relations for join in relation.joins)

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from muntin.errors import DataError, WindowError, did_you_mean
 from muntin.expressions.storage import check_readable
-from muntin.windows import Window
+from muntin.windows import DurationLike, Window, duration
+from muntin.windows.duration import is_plain
 
 Ticks = npt.NDArray[np.int64]
 
@@ -71,6 +72,26 @@ class Timeline:
         if pa.types.is_timestamp(self.type):
             return _MICROSECONDS.get(self.type.unit, 1)
         return _DAY if pa.types.is_date(self.type) else 1
+
+    def lateness(self, lateness: DurationLike) -> int:
+        """How far rows may be out of order, in ticks.
+
+        >>> Timeline("ts", pa.timestamp("us")).lateness("10 seconds")
+        10000000
+        """
+        ticks = duration(lateness)
+        if ticks < 0:
+            raise WindowError(f"lateness must be 0 or more, not {lateness!r}", hint="use 0 or more")
+        if self.plain and not is_plain(lateness):
+            raise WindowError(
+                f"the time column {self.column!r} is a plain integer, the lateness a duration",
+                hint="give lateness as a plain integer",
+            )
+        if not self.plain and is_plain(lateness) and ticks:
+            raise WindowError(
+                f"lateness is {lateness!r}, which has no unit", hint="write it as in '10 seconds'"
+            )
+        return ticks
 
     def _check_type(self) -> None:
         kinds = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer)

@@ -14,7 +14,7 @@ from muntin.queries.normalize import canonical_text
 from muntin.queries.parser import parse, parse_expression, parse_file
 from muntin.queries.query import BOUNDS, Output, Query
 from muntin.queries.source import SourceText, problem_at
-from muntin.queries.spec import QueriesLike, queries
+from muntin.queries.spec import QueriesLike, queries, statements_of
 from muntin.queries.statements import CreateQuery, DropQuery, ParsedFile, Statement
 
 __all__ = [
@@ -46,4 +46,5 @@ __all__ = [
     "queries",
     "query",
     "replace_calls",
+    "statements_of",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -58,6 +58,30 @@ def _queries(parts: list[Any]) -> tuple[Query, ...]:
     if problems:
         raise QueryError(problems)
     return tuple(catalog)
+
+
+def statements_of(spec: QueriesLike, taken: Collection[str]) -> list[Statement]:
+    """The statements that SQL text, a path to a .sql file, or queries mean for a running set.
+
+    A SELECT on its own gets a name that is not taken.
+
+    >>> statements_of("DROP QUERY spikes", ())
+    [DropQuery(name='spikes')]
+    >>> statements_of("-- nothing", ())
+    Traceback (most recent call last):
+    muntin.errors.QueryError: there are no queries
+    Hint: give at least one statement
+    """
+    found: list[Statement] = []
+    for part in _parts(spec):
+        names = {*taken, *(one.query.name for one in found if isinstance(one, CreateQuery))}
+        if isinstance(part, str | Path):
+            found += parse(read_text(part), 1, names)
+        else:
+            found += _statements(part, 1, names, Templates())
+    if not found:
+        raise QueryError([Problem("there are no queries", "give at least one statement")])
+    return found
 
 
 def _parts(spec: object) -> list[Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.errors import DataError
-from muntin.plan.nodes import Final, SharedPlan
 from muntin.spark.existing import is_connect, refuse_connect
 
 if TYPE_CHECKING:
@@ -38,14 +37,6 @@ def spark_schema(schema: pa.Schema) -> StructType:
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
 
     return from_arrow_schema(schema)
-
-
-def result_schema(plan: SharedPlan, final: Final) -> pa.Schema:
-    """The columns that a query's result has, before there is one."""
-    timeline = plan.slicings[plan.partials[final.partials].slicing].timeline
-    bounds = [pa.field(name, timeline.type) for name in final.query.bounds]
-    outputs = [pa.field(each.name, each.value.type) for each in final.outputs]
-    return pa.schema([*bounds, *outputs])
 
 
 def check_bounded(frame: DataFrame) -> DataFrame:

@@ -20,7 +20,6 @@ from muntin.spark.bounded.messages import ERROR
 from muntin.spark.bounded.results import KeptAnswer, KeptResults, SmallAnswer, release_forgotten
 from muntin.spark.bounded.shipped import Shipped, ship
 from muntin.spark.bounded.tasks import finish
-from muntin.spark.frames import result_schema
 from muntin.spark.problems import SparkError, worker_trouble
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def _read(session: SparkSession, plan: SharedPlan, rows: pa.Table, kept: KeptRes
     outcome.errors, outcome.seconds = errors, seconds
     answers: dict[str, Answer] = {}
     for place, final in enumerate(plan.finals):
-        schema, own = partial(result_schema, plan, final), tuple(parts.get(place, ()))
+        schema, own = partial(plan.result_schema, final), tuple(parts.get(place, ()))
         if place in large:
             answers[final.name] = KeptAnswer(kept, place, schema(), sum(p.count for p in own))
         else:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from muntin.display import count, html_facts
 from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
-from muntin.queries import DropQuery, QueriesLike, Query, Statement
+from muntin.queries import DropQuery, QueriesLike, Query, Statement, statements_of
 from muntin.sinks import Sink
 from muntin.spark.streaming.aside import BAD_ROWS, LATE_ROWS
 from muntin.spark.streaming.batches import BatchRunner
@@ -23,7 +23,6 @@ from muntin.spark.streaming.problems import as_run_error
 from muntin.spark.streaming.progress import RunProgress
 from muntin.spark.streaming.query import StreamDriver
 from muntin.spark.streaming.source import StreamSource
-from muntin.spark.streaming.statements import statements_of
 
 _logger = logging.getLogger("muntin.spark")
 _STEP = 0.25  # seconds

@@ -29,19 +29,7 @@ def read_limits(
     fail_on_errors: bool,
 ) -> Limits:
     """Lateness and the horizon in ticks of the time column."""
-    timeline = Timeline.of(schema, time)
-    late = duration(lateness)
-    if late < 0:
-        raise WindowError(f"lateness is {lateness!r}", hint="use 0 or more")
-    if timeline.plain and not is_plain(lateness):
-        raise WindowError(
-            f"the time column {timeline.column!r} is a plain integer, the lateness a duration",
-            hint="give lateness as a plain integer",
-        )
-    if not timeline.plain and is_plain(lateness) and late:
-        raise WindowError(
-            f"lateness is {lateness!r}, which has no unit", hint="write it as in '10 seconds'"
-        )
+    late = Timeline.of(schema, time).lateness(lateness)
     ahead = None if max_ahead is None else duration(max_ahead)
     if ahead is not None and ahead < 0:
         raise WindowError(f"max_ahead is {max_ahead!r}", hint="use 0 or more, or None")

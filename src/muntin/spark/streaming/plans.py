@@ -19,7 +19,6 @@ from muntin.plan.continuity import dated, settled
 from muntin.plan.owners import Sharer
 from muntin.queries import Catalog, Query, Statement
 from muntin.sinks import with_key
-from muntin.spark.frames import result_schema
 from muntin.spark.streaming.checkpoint import Changes, Checkpoint
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.records import BatchOutcome
@@ -248,7 +247,7 @@ def result_schemas(plan: SharedPlan) -> dict[str, pa.Schema]:
     """The columns of every query's results, and which of them name a row: window and groups."""
     found = {}
     for final in plan.finals:
-        schema = result_schema(plan, final)
+        schema = plan.result_schema(final)
         found[final.name] = with_key(schema, schema.names[: 2 + len(final.grouping)])
     return found
 

@@ -1,0 +1,297 @@
+"""A stream in this process, without Spark: batches in, answers of windows that are due out."""
+
+from __future__ import annotations
+
+import pickle
+import time as clock
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.display import count
+from muntin.engine import LocalEngine, Progress
+from muntin.errors import DataError, Problem, QueryError, did_you_mean
+from muntin.frames import Input, is_frame, read_frame
+from muntin.plan import SharedPlan
+from muntin.queries import Catalog, DropQuery, QueriesLike, Query, Statement, statements_of
+from muntin.results import Results, TableAnswer
+
+# What a snapshot begins with; another layout gets another number.
+_MARK = b"muntin stream 1\n"
+_CHECK_BYTES = 4
+
+
+class Stream:
+    """Any number of queries over one stream of batches, which join and leave while it runs.
+
+    Made by :func:`muntin.stream`. Let W be the largest event time of all earlier batches less the
+    lateness. A row below W is late: it is dropped and counted. A window is answered once, by the
+    first :meth:`feed` after which W has reached its end.
+    """
+
+    def __init__(
+        self,
+        engine: LocalEngine,
+        *,
+        name: str | None = None,
+        on_error: Literal["null", "fail"] = "null",
+        on_bad_row: Literal["skip", "fail"] = "skip",
+        max_ahead: int | None = None,
+    ) -> None:
+        self._engine = engine
+        self._name = name
+        self._fails_on_error = on_error == "fail"
+        self._fails_on_bad_row = on_bad_row == "fail"
+        self._max_ahead = None if engine.plan.timeline.plain else max_ahead
+        self._catalog = Catalog(final.query for final in engine.plan.finals)
+        self._restore = read_frame(engine.plan.source.empty_table()).restore
+        self._failure = ""
+        check_sources(self._catalog, name)
+
+    def feed(self, batch: Any) -> Results:
+        """Take in a batch, and answer the windows that it makes due.
+
+        Args:
+            batch: A pyarrow Table or RecordBatch, a pandas or polars frame.
+
+        Returns:
+            The answers of every query, in the kind of frame the batch came in; empty for those
+            that have no window due.
+
+        Raises:
+            DataError: If the batch cannot be read, which changes nothing; or if it holds what
+                ``on_error`` or ``on_bad_row`` let fail, which ends the stream.
+        """
+        self._check()
+        given = read_frame(batch)
+        rows = self._fitted(given.table())
+        self._restore = given.restore
+        kept = self._within_horizon(rows)
+        ahead = rows.num_rows - kept.num_rows
+        if self._fails_on_bad_row:
+            self._refuse_bad_rows(kept, ahead)
+        before = Counter(self._engine.statistics.errors)
+        found = self._engine.feed(kept)
+        # Rows too far ahead were not shown to the engine, and count like those without a time.
+        self._engine.statistics.rows += ahead
+        self._engine.statistics.bad_rows += ahead
+        return self._results(found, rows.num_rows, before)
+
+    def advance(self, to: Any) -> Results:
+        """Answer the windows that end at or before a time, without waiting for a row to say so.
+
+        Rows before it are late from then on. A time that has passed changes nothing.
+
+        Args:
+            to: A timestamp, a date or a number, as in the time column.
+        """
+        self._check()
+        timeline = self._engine.plan.timeline
+        try:
+            tick = timeline.to_ticks(pa.array([to], timeline.type)).to_pylist()[0]
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise DataError(
+                f"{to!r} is not a time of the column {timeline.column!r}, of type {timeline.type}",
+                hint=str(error),
+            ) from error
+        before = Counter(self._engine.statistics.errors)
+        return self._results(self._engine.advance(tick), 0, before)
+
+    def add(self, queries: QueriesLike) -> None:
+        """Let queries join, from the next batch on: all of them, or none if one is refused.
+
+        They answer at least every window that starts after the largest event time so far, and
+        earlier ones where what is kept holds all their rows. No other query's answers change by a
+        bit. ``CREATE OR REPLACE QUERY`` replaces the one of its name, ``DROP QUERY`` removes one.
+        """
+        self._apply(statements_of(queries, [query.name for query in self._catalog]))
+
+    def remove(self, name: str) -> None:
+        """Let a query leave: it answers nothing more, not even its open windows."""
+        self._apply([DropQuery(name)])
+
+    def _apply(self, statements: Iterable[Statement]) -> None:
+        self._check()
+        catalog = Catalog(self._catalog)
+        catalog.apply(statements)
+        check_sources(catalog, self._name)
+        self._engine.replace(list(catalog))
+        self._catalog = catalog
+
+    def update_table(self, name: str, frame: Any) -> None:
+        """Join rows from the next batch on with another version of a table; those before stay.
+
+        A name that is new adds a table, for queries that join later.
+        """
+        self._check()
+        self._engine.update_table(name, read_frame(frame).table())
+
+    def queries(self) -> list[Query]:
+        """The queries that run, in the order they joined."""
+        return list(self._catalog)
+
+    def plan(self) -> SharedPlan:
+        """What the queries share."""
+        return self._engine.plan
+
+    def progress(self) -> Progress:
+        """What the stream has seen and done, and what it keeps."""
+        return self._engine.progress()
+
+    def snapshot(self) -> bytes:
+        """The stream as bytes, with which :func:`muntin.stream` resumes identically.
+
+        They hold a pickled plan: resume only from bytes that come from where you trust.
+        """
+        self._check()
+        content = pickle.dumps((self._engine.plan, self._engine.snapshot()), protocol=5)
+        return _MARK + zlib.crc32(content).to_bytes(_CHECK_BYTES, "little") + content
+
+    def close(self) -> Results:
+        """Answer every window that holds a row and has no answer yet, and end the stream."""
+        self._check()
+        before = Counter(self._engine.statistics.errors)
+        found = self._engine.close()
+        self._failure = "the stream is closed: its open windows are answered"
+        return self._results(found, 0, before)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the stream; what is still open is not answered."""
+        self._failure = self._failure or "the stream is closed"
+
+    def __repr__(self) -> str:
+        seen = self._engine.statistics.rows
+        return f"<Stream of {count(len(self._catalog), 'query')} over {count(seen, 'row')}>"
+
+    def _check(self) -> None:
+        if self._failure:
+            raise DataError(self._failure, hint="start another one with muntin.stream(...)")
+
+    def _fitted(self, rows: pa.Table) -> pa.Table:
+        """The rows with the types that the stream was declared with."""
+        source = self._engine.plan.source
+        for place, name in enumerate(rows.column_names):
+            wanted = source.field(name).type if name in source.names else rows[name].type
+            if rows[name].type == wanted:
+                continue
+            try:
+                column = rows[name].cast(wanted)
+            except pa.ArrowException as error:
+                raise DataError(
+                    f"column {name!r} is of type {rows[name].type}, and the stream's is {wanted}",
+                    hint=f"cast it before: {error}",
+                ) from error
+            rows = rows.set_column(place, name, column)
+        return rows
+
+    def _within_horizon(self, rows: pa.Table) -> pa.Table:
+        """The rows whose time is not too far ahead of the clock."""
+        timeline = self._engine.plan.timeline
+        if self._max_ahead is None or timeline.column not in rows.column_names:
+            return rows
+        horizon = clock.time_ns() // 1000 + self._max_ahead
+        ticks = timeline.to_ticks(rows[timeline.column].combine_chunks())
+        latest = pc.max(ticks).as_py()
+        if latest is None or latest <= horizon:
+            return rows
+        return rows.filter(pc.less_equal(ticks, horizon).fill_null(True))
+
+    def _refuse_bad_rows(self, rows: pa.Table, ahead: int) -> None:
+        column = self._engine.plan.timeline.column
+        missing = rows[column].null_count if column in rows.column_names else 0
+        if missing + ahead:
+            self._failure = "the stream has ended: a batch held bad rows"
+            raise DataError(
+                f"{count(missing + ahead, 'row')} without a time in {column!r} that can be used",
+                hint='filter them out before, or count and skip them with on_bad_row="skip"',
+            )
+
+    def _results(self, found: Mapping[str, pa.Table], rows: int, before: Counter[str]) -> Results:
+        errors = self._engine.statistics.errors - before
+        if self._fails_on_error and errors.total():
+            self._failure = "the stream has ended: values failed"
+            name, most = errors.most_common(1)[0]
+            raise DataError(
+                f"{count(errors.total(), 'value')} failed (overflow, division by zero or a bad "
+                f"cast), {most:,} of them in query {name}",
+                hint='guard the expression, or take NULL for such values with on_error="null"',
+            )
+        plan = self._engine.plan
+        answers = {}
+        for final in plan.finals:
+            table = found.get(final.name)
+            if table is None:
+                table = plan.result_schema(final).empty_table()
+            answers[final.name] = TableAnswer(table, self._restore)
+        return Results(answers, plan, rows=rows, errors=errors)
+
+
+def unpacked(snapshot: bytes) -> tuple[SharedPlan, bytes]:
+    """The plan and the engine's state that a snapshot of a stream holds."""
+    if not isinstance(snapshot, bytes | bytearray | memoryview):
+        raise DataError(
+            f"a snapshot is bytes, not a {type(snapshot).__name__}",
+            hint="give what Stream.snapshot() returned",
+        )
+    data = bytes(snapshot)
+    if not data.startswith(_MARK):
+        raise DataError(
+            "these bytes are not the snapshot of a stream, or of another version of Muntin",
+            hint="give what Stream.snapshot() returned, and resume with the version that made it",
+        )
+    body = data[len(_MARK) + _CHECK_BYTES :]
+    if zlib.crc32(body).to_bytes(_CHECK_BYTES, "little") != data[len(_MARK) : -len(body) or None]:
+        raise DataError("the snapshot is damaged", hint="resume from another one")
+    plan, state = pickle.loads(body)
+    return plan, state
+
+
+def schema_of(given: Any) -> pa.Schema:
+    """The columns of a stream: an Arrow schema, a mapping of names to types, or rows like it.
+
+    >>> schema_of({"ts": "timestamp[us]", "v": pa.float64()}).names
+    ['ts', 'v']
+    """
+    if isinstance(given, pa.Schema):
+        return read_frame(given.empty_table()).schema
+    if is_frame(given):
+        read: Input = read_frame(given)
+        return read.schema
+    if isinstance(given, Mapping):
+        try:
+            return schema_of(pa.schema([pa.field(str(key), kind) for key, kind in given.items()]))
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            raise DataError(
+                f"the schema cannot be read: {error}",
+                hint='name types as Arrow does, as in {"ts": "timestamp[us]", "v": "double"}',
+            ) from error
+    raise DataError(
+        f"the schema is a {type(given).__name__}",
+        hint="give a pyarrow.Schema, a mapping of names to types, or a frame with such columns",
+    )
+
+
+def check_sources(queries: Iterable[Query], name: str | None) -> None:
+    """Refuse queries over another stream than the one of this name."""
+    if name is None:
+        return
+    problems = [
+        Problem(f"there is no input {each.source!r}", did_you_mean(each.source, [name]), each.name)
+        for each in queries
+        if each.source.lower() != name.lower()
+    ]
+    if problems:
+        raise QueryError(problems)
