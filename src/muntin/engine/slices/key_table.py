@@ -19,7 +19,8 @@ from muntin.engine.encoding import canonical
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.uint32]
+Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
@@ -28,7 +29,9 @@ _31 = np.uint64(31)
 # The length that stands for NULL in front of a string.
 _NULL = 0xFFFFFFFF
 _FEW = 64
-_STEP = 1 << 12
+# So full may the table be, in quarters: keys take most of the bytes of short windows.
+_QUARTERS = 3
+_NARROW = 2**31 - 1
 
 
 class _Rows(NamedTuple):
@@ -65,8 +68,8 @@ class KeyTable:
         self._fixed = sum(width + 1 for width in self._widths)
         self.count = 0
         self._places = np.full(2 * _FEW, -1, np.int32)
-        self._hashes = np.empty(_FEW, np.uint64)
-        self._offsets = np.zeros(_FEW + 1, np.int64)
+        self._hashes = np.empty(_FEW, np.uint32)
+        self._offsets: npt.NDArray[Any] = np.zeros(_FEW + 1, np.int32)
         self._data = np.empty(_FEW * (self._fixed + 8), np.uint8)
 
     @property
@@ -79,15 +82,16 @@ class KeyTable:
         """The slot of every key; keys that are not known yet get the next ones."""
         rows = self._written(keys)
         found = np.empty(len(keys[0]), np.int64)
-        # Room is made for some rows at a time: few of them are new.
-        for low in range(0, found.size, _STEP):
-            offsets = rows.offsets[low : low + _STEP + 1]
-            self._reserve(offsets.size - 1, int(offsets[-1] - offsets[0]))
-            self.count = _find(
-                offsets, rows.data, self._places, self._hashes, self._offsets, self._data,
-                self.count, found[low : low + _STEP],
+        done = 0
+        while True:
+            done, self.count = _find(
+                rows.offsets, rows.data, self._places, self._hashes, self._offsets, self._data,
+                self.count, done, found,
             )  # fmt: skip
-        return found
+            if done == found.size:
+                return found
+            # Room is made for keys that are new, and not for all: few are, mostly.
+            self._grow(int(rows.offsets[done + 1] - rows.offsets[done]))
 
     def keys(self, slots: Ints) -> tuple[pa.Array, ...]:
         """The keys of some slots, a column each."""
@@ -127,18 +131,19 @@ class KeyTable:
             _write_texts(data, ends, valid, bounds, text)
         return _Rows(offsets, data)
 
-    def _reserve(self, rows: int, size: int) -> None:
-        """Make room for as many keys, all of them unknown."""
-        if self.count + rows > self._hashes.size:
-            room = max(self.count + rows, self._hashes.size * 5 // 4)
+    def _grow(self, size: int) -> None:
+        """Make room for at least one more key, of so many bytes."""
+        if self.count == self._hashes.size:
+            room = self.count * 9 // 8 + _FEW
             self._hashes = _longer(self._hashes, self.count, room)
             self._offsets = _longer(self._offsets, self.count + 1, room + 1)
         used = int(self._offsets[self.count])
         if used + size > self._data.size:
-            self._data = _longer(self._data, used, max(used + size, self._data.size * 5 // 4))
-        if 2 * (self.count + rows) > self._places.size:
-            bits = int(2 * (self.count + rows)).bit_length()
-            self._places = np.full(1 << bits, -1, np.int32)
+            self._data = _longer(self._data, used, max(used + size, used * 9 // 8 + _FEW))
+            if self._data.size > _NARROW:
+                self._offsets = self._offsets.astype(np.int64)
+        if 4 * (self.count + 1) > _QUARTERS * self._places.size:
+            self._places = np.full(2 * self._places.size, -1, np.int32)
             _place(self._places, self._hashes, self.count)
 
 
@@ -236,7 +241,7 @@ def _place(places: npt.NDArray[np.int32], hashes: Words, count: int) -> None:
     """Put known keys into an empty table."""
     mask = places.size - 1
     for slot in range(count):
-        at = np.int64(hashes[slot] & np.uint64(mask))
+        at = np.int64(hashes[slot]) & mask
         while places[at] >= 0:
             at = (at + 1) & mask
         places[at] = slot
@@ -248,25 +253,30 @@ def _find(
     data: Bytes,
     places: npt.NDArray[np.int32],
     hashes: Words,
-    ends: Ints,
+    ends: Offsets,
     known: Bytes,
     count: int,
+    done: int,
     found: Ints,
-) -> int:
-    """Find or add the slot of every row; there is room for all of them."""
+) -> tuple[int, int]:
+    """Find or add the slot of every row from ``done`` on, until a new key has no room.
+
+    Returns how many rows are done, and how many keys are known.
+    """
     mask = places.size - 1
-    for i in range(found.size):
+    for i in range(done, found.size):
         begin, end = offsets[i], offsets[i + 1]
         x = _OFFSET
         for k in range(begin, end):
             x = (x ^ np.uint64(data[k])) * _PRIME
         x = (x ^ (x >> _31)) * _MIX
         x ^= x >> _31
-        at = np.int64(x & np.uint64(mask))
+        short = np.uint32(x)
+        at = np.int64(short) & mask
         slot = np.int64(-1)
         while places[at] >= 0:
             other = np.int64(places[at])
-            if hashes[other] == x and ends[other + 1] - ends[other] == end - begin:
+            if hashes[other] == short and ends[other + 1] - ends[other] == end - begin:
                 same, shift = True, ends[other] - begin
                 for k in range(begin, end):
                     if data[k] != known[k + shift]:
@@ -277,20 +287,23 @@ def _find(
                     break
             at = (at + 1) & mask
         if slot < 0:
+            full = count == hashes.size or 4 * (count + 1) > _QUARTERS * places.size
+            if full or ends[count] + end - begin > known.size:
+                return i, count
             slot = np.int64(count)
             count += 1
             places[at] = slot
-            hashes[slot] = x
+            hashes[slot] = short
             shift = ends[slot] - begin
             for k in range(begin, end):
                 known[k + shift] = data[k]
             ends[slot + 1] = ends[slot] + end - begin
         found[i] = slot
-    return count
+    return found.size, count
 
 
 @compiled
-def _gather_fixed(known: Bytes, ends: Ints, slots: Ints, width: int) -> Bytes:
+def _gather_fixed(known: Bytes, ends: Offsets, slots: Ints, width: int) -> Bytes:
     out = np.empty((slots.size, width), np.uint8)
     for i in range(slots.size):
         at = ends[slots[i]]
@@ -316,7 +329,7 @@ def _text_at(known: Bytes, at: int, number: int) -> tuple[int, int]:
 
 
 @compiled
-def _text_lengths(known: Bytes, ends: Ints, slots: Ints, fixed: int, number: int) -> Ints:
+def _text_lengths(known: Bytes, ends: Offsets, slots: Ints, fixed: int, number: int) -> Ints:
     out = np.empty(slots.size, np.int64)
     for i in range(slots.size):
         out[i] = _text_at(known, ends[slots[i]] + fixed, number)[1]
@@ -325,7 +338,7 @@ def _text_lengths(known: Bytes, ends: Ints, slots: Ints, fixed: int, number: int
 
 @compiled
 def _gather_texts(
-    known: Bytes, ends: Ints, slots: Ints, fixed: int, number: int, bounds: Ints, out: Bytes
+    known: Bytes, ends: Offsets, slots: Ints, fixed: int, number: int, bounds: Ints, out: Bytes
 ) -> None:
     for i in range(slots.size):
         at, length = _text_at(known, ends[slots[i]] + fixed, number)

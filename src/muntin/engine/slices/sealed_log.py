@@ -27,6 +27,8 @@ Int32s = npt.NDArray[np.int32]
 Column = "Totals | Extremes | Objects"
 
 _FEW = 256
+# One in so many entries may be room that is not used: each is moved as often before it leaves.
+_SPARE = 16
 _NEVER = -(2**62)
 
 
@@ -156,11 +158,11 @@ class SealedLog:
         """
         places = self.places.count
         self.index.reserve(places)
-        if self.end + entries > self._owners.size and self.begin * 8 >= self.end:
+        if self.end + entries > self._owners.size and self.begin * _SPARE >= self.end:
             self._shift()
         room = self._owners.size
         if self.end + entries > room:
-            room = max(self.end + entries, room * 9 // 8)
+            room = max(self.end + entries, room + room // _SPARE)
             longer = np.zeros(room, np.int32)
             longer[: self.end] = self._owners[: self.end]
             self._owners = longer

@@ -80,9 +80,9 @@ class Segments:
         held = self.lists
         _forget(held, self.owners, self.since)
         sizes = (held.ends - held.begins)[: self.owners].astype(np.int64)
-        rooms = sizes + sizes // 8 + 2
+        rooms = sizes + sizes // 8 + 1
         limits = np.cumsum(rooms)
-        items = np.empty(int(rooms.sum()) * 9 // 8 + _FEW, np.int32)
+        items = np.empty(int(rooms.sum()) * 17 // 16 + _FEW, np.int32)
         begins = limits - rooms
         _copy(held, begins, items)
         fresh = np.zeros((3, held.begins.size), np.int32)

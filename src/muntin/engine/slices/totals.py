@@ -49,7 +49,7 @@ class Totals:
         """Make room for as many entries and places."""
         self.lanes = _grown(self.lanes, entries)
         if places > len(self.heads):
-            self.heads = _grown(self.heads, places * 5 // 4 + 1)
+            self.heads = _grown(self.heads, max(places, len(self.heads) * 9 // 8))
 
     def shift(self, count: int, size: int) -> None:
         """Forget the first ``count`` entries of ``size``."""
