@@ -141,7 +141,8 @@ def test_results_show_in_notebooks_without_markup_of_their_own() -> None:
     ("data", "message"),
     [
         ({"ts": [1]}, "items of type int"),
-        ("trades.parquet", "cannot read data of type str"),
+        ("trades.parquet", "cannot read data of type str\nHint: read the file first"),
+        (Path("trades.parquet"), "Hint: read the file first"),
         (42, "cannot read data of type int"),
         ([], "found nothing in it"),
         ([1, 2], "items of type int"),
@@ -282,7 +283,7 @@ def test_inputs_of_different_kinds_come_back_as_what_they_were() -> None:
     assert isinstance(results["q1"], pa.Table)
     assert isinstance(results["q2"], pd.DataFrame)
     assert "SharedPlan" in repr(results.plan)
-    with pytest.raises(DataError, match="letter case only"):
+    with pytest.raises(DataError, match="only in letter case"):
         muntin.aggregate({"a": TABLE, "A": TABLE}, sql, time="ts")
 
 

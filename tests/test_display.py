@@ -47,9 +47,9 @@ def test_two_of_each() -> None:
         (1.26, "1.3 s", "1 second behind the clock"),
         (90.0, "90 seconds", "90 seconds behind the clock"),
         (86_400.0, "1 day", "1 day behind the clock"),
-        (86_401.0, "at 2013-10-07", "at 2013-10-07 13:30:00 of its time"),
-        (413_756_869.0, "at 2013-10-07", "at 2013-10-07 13:30:00 of its time"),
-        (-90_000.0, "at 2013-10-07", "at 2013-10-07 13:30:00 of its time"),
+        (86_401.0, "at 2013-10-07", "at event time 2013-10-07 13:30:00"),
+        (413_756_869.0, "at 2013-10-07", "at event time 2013-10-07 13:30:00"),
+        (-90_000.0, "at 2013-10-07", "at event time 2013-10-07 13:30:00"),
     ],
 )
 def test_a_lag_above_a_day_is_a_date(lag: float, short: str, sentence: str) -> None:

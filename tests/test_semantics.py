@@ -127,7 +127,7 @@ class TestTime:
             (pa.timestamp("us"), "RANGE 5 SLIDE 5", "durations"),
             (pa.date32(), "RANGE '6 hours' SLIDE '6 hours'", "finer type"),
             (pa.timestamp("s"), "RANGE '500 ms' SLIDE '500 ms'", "finer type"),
-            (pa.timestamp("us"), "RANGE '5 minutes'", "no SLIDE of time"),
+            (pa.timestamp("us"), "RANGE '5 minutes'", "no SLIDE in time"),
         ],
         ids=str,
     )

@@ -341,7 +341,7 @@ def _route(
         frames = {str(key).lower(): _read(frame, timezone) for key, frame in data.items()}
         if len(frames) < len(known):
             raise DataError(
-                f"inputs {', '.join(known)} differ in letter case only", hint="rename one of them"
+                f"inputs {', '.join(known)} differ only in letter case", hint="rename one of them"
             )
     else:
         frames = {str(name or "").lower(): _read(data, timezone)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,10 +42,10 @@ def read_frame(data: Any) -> Input:
         return _checked(reader(data))
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
         return _checked(_read_batches(data))
-    raise DataError(
-        f"cannot read data of type {type(data).__name__}",
-        hint="give a pyarrow Table, an iterable of RecordBatches, a pandas or a polars frame",
-    )
+    hint = "give a pyarrow Table, an iterable of RecordBatches, a pandas or a polars frame"
+    if isinstance(data, str | os.PathLike):
+        hint = "read the file first, as with polars.read_parquet, or give muntin.files(path)"
+    raise DataError(f"cannot read data of type {type(data).__name__}", hint=hint)
 
 
 def read_tables(tables: Mapping[str, Any] | None) -> dict[str, pa.Table]:
@@ -60,7 +61,7 @@ def read_tables(tables: Mapping[str, Any] | None) -> dict[str, pa.Table]:
     found = {str(name): read_frame(frame).table() for name, frame in (tables or {}).items()}
     if len({name.lower() for name in found}) < len(found):
         raise DataError(
-            f"tables {', '.join(found)} differ in letter case only", hint="rename one of them"
+            f"tables {', '.join(found)} differ only in letter case", hint="rename one of them"
         )
     return found
 
@@ -156,7 +157,7 @@ def _read_batches(data: Iterable[Any]) -> Input:
         found = "nothing in it" if first is None else f"items of type {type(first).__name__}"
         raise DataError(
             f"expected an iterable of RecordBatches, found {found}",
-            hint="pa.table(...) makes a Table of lists; an iterator can be read only once",
+            hint="make a Table of lists with pa.table(...); an iterator can be read only once",
         )
 
     def tables() -> Iterator[pa.Table]:

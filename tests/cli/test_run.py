@@ -132,7 +132,7 @@ def test_a_crash_loses_nothing(
     code, _, said = muntin("add", bad, "--checkpoint", "ck")
     assert (code, "did you mean vol?" in said) == (1, True)
     code, _, said = muntin("add", TOTAL, "--checkpoint", "ck")
-    assert (code, "there is a query named total already" in said) == (1, True)
+    assert (code, "there is already a query named total" in said) == (1, True)
     stream.put(batches[1])
     first.wait_for_rows(1000)
     assert first.end(signal.SIGKILL) == -signal.SIGKILL

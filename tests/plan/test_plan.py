@@ -76,7 +76,7 @@ def test_a_plan_travels() -> None:
         ("SELECT count(*) FROM t [ROWS 5 SLIDE 5 WATTR seq]", "leave out WATTR"),
         ("SELECT count(*) FROM t GROUP BY window(seq, '1 h')", "plain integer"),
         ("SELECT count(*) FROM t GROUP BY window(nope, '1 h')", "no time column 'nope'"),
-        ("SELECT count(*) FROM t [RANGE '1 h' SLIDE 1 TUPLE]", "no SLIDE of time"),
+        ("SELECT count(*) FROM t [RANGE '1 h' SLIDE 1 TUPLE]", "no SLIDE in time"),
     ],
 )
 def test_what_does_not_fit_the_schema_is_refused(sql: str, message: str) -> None:

@@ -109,7 +109,7 @@ def test_problems_of_all_parts_come_together(tmp_path: Path) -> None:
     assert said[1] == f"cannot read {missing}: No such file or directory"
     assert said[3] == f"{binary} is not UTF-8 text"
     assert said[4] == "the text holds no query"
-    assert said[5] == "there is a query named spikes already"
+    assert said[5] == "there is already a query named spikes"
     assert said[6] == "int is no query"
     assert all(problem.hint for problem in caught.value.problems)
 
@@ -164,7 +164,7 @@ def test_dropping_what_is_not_there() -> None:
 def test_catalog_versions() -> None:
     catalog = Catalog(queries(f"CREATE QUERY a AS {COUNT}; CREATE QUERY b AS {COUNT}"))
     assert (catalog.version, len(catalog), "A" in catalog, 5 in catalog) == (2, 2, True, False)
-    with pytest.raises(QueryError, match="a query named a already"):
+    with pytest.raises(QueryError, match="already a query named a"):
         catalog.add(queries(f"CREATE QUERY A AS {COUNT}")[0])
     with pytest.raises(UnknownQueryError, match="no query named c"):
         catalog.remove("c")

@@ -198,7 +198,7 @@ class _Binder:
         window = self.query.window
         if not window.periodic:
             raise WindowError(
-                "the window has no SLIDE of time, so nothing says when it is answered",
+                "the window has no SLIDE in time, so nothing says when to answer it",
                 hint="add one, for example [RANGE '10 minutes' SLIDE '1 minute']",
             )
         timeline = self.timeline

@@ -107,12 +107,13 @@ class Timeline:
             return
         if self.plain and window.unit == "duration":
             raise WindowError(
-                f"the time column {self.column!r} is a plain integer, the window a duration",
+                f"the time column {self.column!r} is a plain integer, but the window is a duration",
                 hint="give RANGE and SLIDE as plain integers, or make the column a timestamp",
             )
         if not self.plain and window.unit == "plain":
             raise WindowError(
-                f"the time column {self.column!r} is a {self.type}, the window a plain integer",
+                f"the time column {self.column!r} is a {self.type}, "
+                "but the window is a plain integer",
                 hint="give RANGE and SLIDE as durations, for example '5 minutes'",
             )
         slide = window.slide or window.range

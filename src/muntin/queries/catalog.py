@@ -100,7 +100,7 @@ def _add(queries: dict[str, Query], query: Query) -> None:
         raise QueryError(
             [
                 Problem(
-                    f"there is a query named {taken.name} already",
+                    f"there is already a query named {taken.name}",
                     hint="use another name, or CREATE OR REPLACE QUERY",
                     query=query.name,
                 )

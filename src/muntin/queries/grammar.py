@@ -25,7 +25,7 @@ _NULLS = (["IGNORE", "NULLS"], ["RESPECT", "NULLS"])
 _AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
 STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
 FILE_KINDS = ("STREAM", "TABLE", "SINK")
-FILE_ONLY_HINT = "run such a file with muntin run; in Python, pass frames and sinks instead"
+FILE_ONLY_HINT = "run a file that has it with muntin run; in Python, pass frames and sinks instead"
 
 
 def reserved(word: str) -> tuple[str, str]:
@@ -144,7 +144,7 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
         kind = shown(self._curr.text.upper())
         parser = self.CREATE_PARSERS.get(kind)
         if parser is None and kind in FILE_KINDS:
-            self.refuse(f"CREATE {kind} stands in SQL files only", FILE_ONLY_HINT)
+            self.refuse(f"CREATE {kind} is not allowed among queries", FILE_ONLY_HINT)
         if parser is None:
             self.refuse(f"CREATE {kind} is not a statement of Muntin", self.STATEMENT_HINT)
         self._advance()
@@ -153,7 +153,7 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
     def _parse_other_statement(self) -> exp.Expr:
         """A SELECT, or what takes its place."""
         if self._curr.token_type == TokenType.INSERT:
-            self.refuse("INSERT INTO stands in SQL files only", FILE_ONLY_HINT)
+            self.refuse("INSERT INTO is not allowed among queries", FILE_ONLY_HINT)
         return self._parse_query()
 
     def _parse_create_query(self, replace: bool) -> exp.Expr:

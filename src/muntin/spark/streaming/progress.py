@@ -74,7 +74,7 @@ class RunProgress:
             return ""
         if abs(self.lag) <= _DAY:
             return f"{duration_text(round(self.lag) * 1_000_000)} behind the clock"
-        return f"at {moment_text(self.seen)} of its time"
+        return f"at event time {moment_text(self.seen)}"
 
     def __str__(self) -> str:
         rows = f"{count(self.rows, 'row')} in {count(self.batches, 'batch')}"
