@@ -9,11 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.engine.kernels import number_keys, pack_short, place_keys
+from muntin.engine.kernels import number_dense, number_keys, pack_short, place_keys
 
 Ints = npt.NDArray[np.int64]
 
 
+# A table of all numbers between the least and the greatest beats hashing up to so many per row.
+_DENSE = 8
 # The hash table starts small enough for the first-level cache and grows fourfold.
 _BITS = 10
 
@@ -59,8 +61,36 @@ def encode(column: pa.Array) -> tuple[Ints, pa.Array]:
         if keys is not None:
             codes, distinct = compact(keys)
             return codes, column.take(pa.array(_firsts(codes, distinct.size)))
+    elif _is_whole(column):
+        numbers = column.view(pa.int64()).to_numpy()
+        found = _whole_numbers(numbers)
+        if found is not None:
+            codes, distinct = found
+            return codes, pa.array(distinct).view(column.type)
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+
+
+def _is_whole(column: pa.Array) -> bool:
+    """Whether values are numbers of 64 bits, none of them NULL."""
+    kind = column.type
+    timed = pa.types.is_timestamp(kind) or pa.types.is_date64(kind)
+    return len(column) > 0 and not column.null_count and (kind == pa.int64() or timed)
+
+
+def _whole_numbers(numbers: Ints) -> tuple[Ints, Ints] | None:
+    """Integers numbered by a table of all between the least and the greatest, or by hashing.
+
+    None where their distances do not fit 63 bits.
+    """
+    low, high = int(numbers.min()), int(numbers.max())
+    span = high - low + 1
+    if span <= _DENSE * numbers.size:
+        return number_dense(numbers, low, span)
+    if span >= 1 << 63:
+        return None
+    codes, distinct = compact(numbers - low)
+    return codes, distinct + low
 
 
 def _packed(column: pa.Array) -> Ints | None:

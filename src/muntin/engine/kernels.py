@@ -65,6 +65,28 @@ def place_keys(slots: Slots, uniques: Ints, count: int, shift: np.uint64) -> Non
 
 
 @compiled
+def number_dense(numbers: Ints, low: int, span: int) -> tuple[Ints, Ints]:
+    """The place of each number among the different ones, and these, in order.
+
+    All lie in ``[low, low + span)``; it takes a table of that size.
+    """
+    places = np.zeros(span, np.int32)
+    for i in range(numbers.size):
+        places[numbers[i] - low] = 1
+    distinct = np.empty(min(span, numbers.size), np.int64)
+    count = 0
+    for i in range(span):
+        if places[i]:
+            distinct[count] = low + i
+            places[i] = count
+            count += 1
+    codes = np.empty(numbers.size, np.int64)
+    for i in range(numbers.size):
+        codes[i] = places[numbers[i] - low]
+    return codes, distinct[:count].copy()
+
+
+@compiled
 def pair_keys(left: Ints, right: Ints, right_count: int, where: Bools) -> Ints:
     """A key for each pair of numbers, -1 where ``where`` (if not empty) or the left is out."""
     keys = np.empty(left.size, np.int64)

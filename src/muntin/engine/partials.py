@@ -148,10 +148,20 @@ def _unite_codes(batches: Sequence[PartialBatch]) -> tuple[Ints | None, Bitmaps 
 def _sort_keys(keys: tuple[pa.Array, ...], count: int) -> tuple[Ints, tuple[pa.Array, ...]]:
     if not keys:
         return np.zeros(count, np.int64), ()
+    if len(keys) == 1 and _ascends(keys[0]):
+        return np.arange(count), keys
     order = sort_order(keys)
     rank = np.empty(count, np.int64)
     rank[order.to_numpy()] = np.arange(count)
     return rank, tuple(key.take(order) for key in keys)
+
+
+def _ascends(key: pa.Array) -> bool:
+    """Whether whole numbers, or times, stand in order already."""
+    if key.type != pa.int64() and not pa.types.is_timestamp(key.type) or key.null_count:
+        return False
+    numbers = key.view(pa.int64()).to_numpy()
+    return bool(np.all(numbers[1:] > numbers[:-1]))
 
 
 def _merge_columns(
