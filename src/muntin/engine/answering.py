@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,13 +12,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.engine.answers.moving import MovingStage
+from muntin.engine.answers.parts import Column, Rows, are_worth, joined
 from muntin.engine.families import Due, Family, families
+from muntin.engine.partials import PartialBatch, SliceTable, merge
 from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.engine.stage_b import Answer, StageB
 from muntin.engine.store import SliceStore
 from muntin.engine.window_columns import Shown
 from muntin.engine.window_kernels import window_bounds
-from muntin.expressions import Bound, Evaluator
+from muntin.expressions import Evaluator
 from muntin.plan.nodes import SharedPlan
 from muntin.queries import BOUNDS
 
@@ -39,9 +42,10 @@ class Answered:
 class Answerer:
     """Answers queries of a plan; expressions over results are compiled once."""
 
-    def __init__(self, plan: SharedPlan, row_times: RowTimes) -> None:
+    def __init__(self, plan: SharedPlan, row_times: RowTimes, threads: int = 1) -> None:
         self.plan = plan
         self._row_times = row_times
+        self._threads = threads
         self._evaluators: dict[tuple[object, ...], Evaluator] = {}
 
     def __call__(self, stores: Sequence[SliceStore], due: Due) -> Answered:
@@ -56,12 +60,41 @@ class Answerer:
                 wanted = self._answer_moving(moving, wanted, answered)  # noqa: PLW2901
             if not wanted:
                 continue
-            node = self.plan.partials[index]
-            stage = StageB(node, stores[index].table(), self.plan.slicings[node.slicing])
+            parts = stores[index].parts()
+            if parts is not None and are_worth(parts, wanted):
+                self._answer_parts(index, parts, wanted, answered)
+                continue
+            stage = self._stage(index, stores[index].table())
             for family in wanted:
-                self._show(family, stage.answer(family), answered)
+                self._show(family, self._rows(family, stage.answer(family)), answered)
             answered.steps += stage.steps
         return answered
+
+    def _stage(self, index: int, table: SliceTable) -> StageB:
+        node = self.plan.partials[index]
+        return StageB(node, table, self.plan.slicings[node.slicing])
+
+    def _answer_parts(
+        self,
+        index: int,
+        parts: Sequence[Sequence[PartialBatch]],
+        wanted: Sequence[Family],
+        answered: Answered,
+    ) -> None:
+        """Answer families from the groups of each range of keys, side by side."""
+        for family in wanted:
+            # Compiled before several threads ask for it.
+            self._evaluator(family)
+
+        def answer(batches: Sequence[PartialBatch]) -> tuple[list[Rows], int]:
+            stage = self._stage(index, merge(self.plan.partials[index], batches))
+            return [self._rows(family, stage.answer(family)) for family in wanted], stage.steps
+
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="muntin-part") as pool:
+            found = list(pool.map(answer, parts))
+        for number, family in enumerate(wanted):
+            self._show(family, joined([rows[number] for rows, _ in found]), answered)
+        answered.steps += sum(steps for _, steps in found)
 
     def _answer_moving(
         self, moving: MovingSlices, wanted: list[Family], answered: Answered
@@ -72,45 +105,48 @@ class Answerer:
         found = [(family, rows) for family, rows in listed if rows is not None]
         answers = stage.answer([each[0] for each in found], [each[1] for each in found])
         for (family, _), answer in zip(found, answers, strict=True):
-            self._show(family, answer, answered)
+            self._show(family, self._rows(family, answer), answered)
         answered.steps += stage.steps + moving.taken_steps()
         return [family for family, rows in listed if rows is None]
 
-    def _show(self, family: Family, answer: Answer, answered: Answered) -> None:
+    def _rows(self, family: Family, answer: Answer) -> Rows:
         """The answer as the users' columns, filtered by HAVING."""
         first = family.finals[0]
-        shown = [output.value for output in first.outputs]
-        having = [] if first.having is None else [first.having]
-        evaluated = self._evaluator((*shown, *having), family.schema)(answer.lowered)
+        evaluated = self._evaluator(family)(answer.lowered)
         failed = answer.failed
         for each in evaluated:
             if each.errors is not None:
                 flags = each.errors.to_numpy(zero_copy_only=False).astype(np.int64)
                 failed = flags if failed is None else failed + flags
-        node = self.plan.partials[first.partials]
-        timeline = self.plan.slicings[node.slicing].timeline
-        columns = [each.values for each in evaluated[: len(shown)]]
-        rows = answer.rows
-        if having:
+        columns: list[Column] = [each.values for each in evaluated[: len(first.outputs)]]
+        shown = answer.rows
+        if first.having is not None:
             kept = evaluated[-1].values.fill_null(False)
             columns = [column.filter(kept) for column in columns]
-            rows = np.concatenate(([0], np.cumsum(kept.to_numpy(zero_copy_only=False))))[rows]
-        starts, ends = np.empty_like(answer.windows), np.empty_like(answer.windows)
-        window_bounds(answer.windows, answer.runs, family.windows, starts, ends)
+            shown = np.concatenate(([0], np.cumsum(kept.to_numpy(zero_copy_only=False))))[shown]
+        return Rows(answer.windows, answer.runs, answer.rows, shown, columns, failed)
+
+    def _show(self, family: Family, found: Rows, answered: Answered) -> None:
+        """The rows with the bounds of their windows, query by query."""
+        first = family.finals[0]
+        node = self.plan.partials[first.partials]
+        timeline = self.plan.slicings[node.slicing].timeline
+        starts, ends = np.empty_like(found.windows), np.empty_like(found.windows)
+        window_bounds(found.windows, found.runs, family.windows, starts, ends)
         if first.window.measure == "rows":
             starts, ends = self._row_times(starts, ends)
         names = [output.name for output in first.outputs]
-        results = Shown(starts, ends, rows, timeline, columns, names)
-        self._split(family, answer, results, failed, answered)
+        shown = Shown(starts, ends, found.shown, timeline, found.columns, names)
+        self._split(family, found, shown, answered)
 
     def _split(
         self,
         family: Family,
-        answer: Answer,
+        answer: Rows,
         shown: Shown,
-        failed: Ints | None,
         answered: Answered,
     ) -> None:
+        failed = answer.failed
         runs, rows = answer.runs.tolist(), answer.rows[answer.runs].tolist()
         last = answer.windows[np.maximum(answer.runs[1:] - 1, 0)].tolist() if rows[-1] else []
         names = [*BOUNDS, *(output.name for output in family.finals[0].outputs)]
@@ -127,9 +163,13 @@ class Answerer:
             if failed is not None:
                 answered.errors[name] += int(failed[begin:end].sum())
 
-    def _evaluator(self, bounds: tuple[Bound, ...], schema: pa.Schema) -> Evaluator:
+    def _evaluator(self, family: Family) -> Evaluator:
+        """What makes a family's columns, and its HAVING, of lowered aggregates."""
+        first = family.finals[0]
+        having = () if first.having is None else (first.having,)
+        bounds = (*(output.value for output in first.outputs), *having)
         # Lowered columns are numbered: one name may stand for different types.
-        key = (bounds, tuple(schema.types))
+        key = (bounds, tuple(family.schema.types))
         if key not in self._evaluators:
             self._evaluators[key] = Evaluator(bounds)
         return self._evaluators[key]

@@ -61,7 +61,7 @@ def encode(column: pa.Array) -> tuple[Ints, pa.Array]:
         if keys is not None:
             codes, distinct = compact(keys)
             return codes, column.take(pa.array(_firsts(codes, distinct.size)))
-    elif _is_whole(column):
+    elif is_whole(column):
         numbers = column.view(pa.int64()).to_numpy()
         found = _whole_numbers(numbers)
         if found is not None:
@@ -71,8 +71,8 @@ def encode(column: pa.Array) -> tuple[Ints, pa.Array]:
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
 
 
-def _is_whole(column: pa.Array) -> bool:
-    """Whether values are numbers of 64 bits, none of them NULL."""
+def is_whole(column: pa.Array) -> bool:
+    """Whether values are whole numbers or times of 64 bits, some of them, and none NULL."""
     kind = column.type
     timed = pa.types.is_timestamp(kind) or pa.types.is_date64(kind)
     return len(column) > 0 and not column.null_count and (kind == pa.int64() or timed)

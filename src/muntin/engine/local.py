@@ -14,6 +14,7 @@ from muntin.engine.answering import Answered
 from muntin.engine.batches import as_table
 from muntin.engine.blocks import outputs
 from muntin.engine.joining import check_streams
+from muntin.engine.key_ranges import KeyRanges
 from muntin.engine.progress import Progress, Statistics
 from muntin.engine.rate import RecentRate
 from muntin.engine.relations import check_version
@@ -68,10 +69,12 @@ class LocalEngine:
         self.recent = RecentRate()
         self._optimizer = None if optimizer is None else optimizer.measured_by(self._rate)
         self._stage_a = StageA(plan, self.tables)
-        self._state = State(plan, self._row_times)
+        self._state = State(plan, self._row_times, threads)
         self._by_rows = any(slicing.measure == "rows" for slicing in plan.slicings)
         if lateness is not None:
             check_streams(plan)
+        # A stream's batches are small, and what is kept of them is not told apart by key.
+        self._ranges = None if lateness is not None else KeyRanges(plan)
         # Bounds of ROWS windows are times of rows, so those times are kept.
         self._ticks: list[Ints] = []
         self._position = 0
@@ -96,7 +99,12 @@ class LocalEngine:
         """Take in a batch; the new results of queries that have windows due."""
         self._check_open()
         made: Iterable[StageOutput] = outputs(
-            self._stage_a, as_table(batch, self.plan), self._position, self.watermark, self.threads
+            self._stage_a,
+            as_table(batch, self.plan),
+            self._position,
+            self.watermark,
+            self.threads,
+            self._ranges,
         )
         if self.lateness is not None:
             # A batch that fails half way leaves no trace in a stream that goes on.

@@ -29,7 +29,8 @@ class PartialBatch:
     """Partials of one batch: entry ``i`` is of slice ``starts[i]`` and group ``keys[..][i]``.
 
     ``codes`` tell rows of different predicates apart where the selection does so: the key of a
-    cell, or a place in ``signatures``.
+    cell, or a place in ``signatures``. Batches of one ``part`` hold the groups of one range of
+    keys, and no batch of another part has one of these.
     """
 
     starts: Ints
@@ -37,6 +38,7 @@ class PartialBatch:
     codes: Ints | None
     columns: tuple[PartColumn, ...]
     signatures: Bitmaps | None = None
+    part: int | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def _sort_keys(keys: tuple[pa.Array, ...], count: int) -> tuple[Ints, tuple[pa.A
 
 def _ascends(key: pa.Array) -> bool:
     """Whether whole numbers, or times, stand in order already."""
-    if key.type != pa.int64() and not pa.types.is_timestamp(key.type) or key.null_count:
+    if (key.type != pa.int64() and not pa.types.is_timestamp(key.type)) or key.null_count:
         return False
     numbers = key.view(pa.int64()).to_numpy()
     return bool(np.all(numbers[1:] > numbers[:-1]))

@@ -29,8 +29,11 @@ class State:
     through another: then each must be told the times of all.
     """
 
-    def __init__(self, plan: SharedPlan, row_times: RowTimes | None = None) -> None:
+    def __init__(
+        self, plan: SharedPlan, row_times: RowTimes | None = None, threads: int = 1
+    ) -> None:
         self.plan = plan
+        self.threads = threads
         self.watermark: int | None = None
         self.seen: int | None = None
         self.stores = [SliceStore(node) for node in plan.partials]
@@ -38,7 +41,7 @@ class State:
         # every batch, keeping it as it is written is cheaper.
         self.moves = True
         self._row_times = row_times or _no_rows
-        self._answer = Answerer(plan, self._row_times)
+        self._answer = Answerer(plan, self._row_times, threads)
         # The number of each query's next window, and of the first one in an open gap.
         self._next = np.full(len(plan.finals), FIRST_WINDOW)
         self._gaps: dict[str, int] = {}
@@ -132,7 +135,7 @@ class State:
                     _check_taken_over(final, first, stay[final.name][0])
             elif self.seen is not None:
                 next_windows[index] = first_window(final, store, cuts, self.watermark)
-        self.plan, self._answer = plan, Answerer(plan, self._row_times)
+        self.plan, self._answer = plan, Answerer(plan, self._row_times, self.threads)
         self.stores, self._old_cuts, self._next = stores, cuts, next_windows
         self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
         self._forget_techniques()

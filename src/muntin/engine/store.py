@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -56,7 +58,25 @@ class SliceStore:
             return
         self._pending.append(batch)
         if len(self._pending) > _PENDING:
-            self.table()
+            parts = self.parts()
+            if parts is None:
+                self.table()
+            else:
+                self._pending = [
+                    replace(merge(self.node, batches).as_batch(), part=batches[0].part)
+                    for batches in parts
+                ]
+
+    def parts(self) -> list[list[PartialBatch]] | None:
+        """What is kept by ranges of keys, in their order; None where it is not told apart."""
+        found: dict[int, list[PartialBatch]] = {}
+        for batch in self._pending:
+            if batch.part is not None:
+                found.setdefault(batch.part, []).append(batch)
+        whole = any(batch.part is None for batch in self._pending)
+        if whole or self.moving is not None or self._merged.starts.size or not found:
+            return None
+        return [found[part] for part in sorted(found)]
 
     def seal(self, frontier: int, *, may_move: bool = True) -> None:
         """Seal the slices below a tick.
