@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from muntin.engine.slices.array_pack import Arrays, as_bytes, inside, under
+from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.engine.store import SliceStore
 from muntin.engine.wire import batch_items, from_ipc, read_batch, to_ipc
 from muntin.errors import DataError
@@ -72,11 +76,48 @@ def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceSto
     return head["state"], stores
 
 
+def pack_base(state: dict[str, Any], plan: SharedPlan, stores: list[SliceStore]) -> Arrays:
+    """What `pack` holds as arrays, but for the sealed entries of stores that keep a log."""
+    kept = [(each.evicted, each.complete, each.covered, each.told) for each in stores]
+    head = {"state": state, "partials": _describe(plan), "kept": kept}
+    found = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
+    for i, store in enumerate(stores):
+        if store.keeps_log and store.moving is not None:
+            found |= under(f"{i}:", store.moving.base_arrays())
+        else:
+            for name, blob in batch_items(store.table().as_batch()):
+                found[f"{i}{name}"] = np.frombuffer(blob, np.uint8)
+    return found
+
+
+def unpack_base(
+    arrays: Arrays, plan: SharedPlan, stretches: Sequence[Sequence[Arrays]]
+) -> tuple[dict[str, Any], list[SliceStore]]:
+    """What `pack_base` made, with the sealed entries of each store."""
+    head = json.loads(bytes(arrays["head"]))
+    if head["partials"] != _describe(plan):
+        raise DataError("it is of other queries", hint="go on with the queries it was made with")
+    stores = []
+    for i, node in enumerate(plan.partials):
+        held = inside(arrays, f"{i}:")
+        if held:
+            store = SliceStore(node)
+            store.moving = MovingSlices.of_arrays(node, held, stretches[i])
+            store.keep_log()
+        else:
+            names = [name for name in arrays if name == str(i) or name.startswith(f"{i}/")]
+            store = _store(i, node, {name: as_bytes(arrays[name]) for name in names})
+        stores.append(store)
+    for store, kept in zip(stores, head["kept"], strict=True):
+        store.evicted, store.complete, store.covered, store.told = kept
+    return head["state"], stores
+
+
 def _checksum(data: bytes) -> bytes:
     return zlib.crc32(data).to_bytes(_CHECKSUM, "big")
 
 
-def _store(index: int, node: Partials, blobs: dict[str, bytes]) -> SliceStore:
+def _store(index: int, node: Partials, blobs: Mapping[str, bytes | memoryview]) -> SliceStore:
     store = SliceStore(node)
     store.add(read_batch(node, blobs, str(index)))
     return store

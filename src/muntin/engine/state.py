@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,8 @@ from muntin.engine.answering import Answered, Answerer
 from muntin.engine.families import FIRST_WINDOW, LAST_WINDOW, Due
 from muntin.engine.joining import OldCut, carry_cuts, carry_stores, first_window
 from muntin.engine.partials import PartialBatch
-from muntin.engine.snapshot import pack, unpack
+from muntin.engine.slices.array_pack import Arrays
+from muntin.engine.snapshot import pack, pack_base, unpack, unpack_base
 from muntin.engine.store import BEGINNING, SliceStore
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, SharedPlan
@@ -37,8 +39,7 @@ class State:
         self.watermark: int | None = None
         self.seen: int | None = None
         self.stores = [SliceStore(node) for node in plan.partials]
-        # Whether finals may move on by what is sealed; where all of the state is written after
-        # every batch, keeping it as it is written is cheaper.
+        # Whether finals may move on by what is sealed, where that pays.
         self.moves = True
         self._row_times = row_times or _no_rows
         self._answer = Answerer(plan, self._row_times, threads)
@@ -158,15 +159,67 @@ class State:
 
         ``extra`` values, which JSON can hold, travel with it.
         """
-        state = {
+        return pack({**self.described(), "extra": extra}, self.plan, self.stores)
+
+    def described(self) -> dict[str, Any]:
+        """How far the queries are answered: values that JSON can hold, without what is kept."""
+        return {
             "watermark": self.watermark,
             "next": self._next.tolist(),
             "gaps": self._gaps,
             "seen": self.seen,
             "cuts": [(cut.number, cut.until, cut.classes) for cut in self._old_cuts],
-            "extra": extra,
         }
-        return pack(state, self.plan, self.stores)
+
+    def base(self) -> Arrays:
+        """All but the sealed entries of stores that keep a log, as arrays."""
+        return pack_base(self.described(), self.plan, self.stores)
+
+    @classmethod
+    def rebased(
+        cls, plan: SharedPlan, arrays: Arrays, stretches: Sequence[Sequence[Arrays]]
+    ) -> State:
+        """The state that `base` made, with the sealed entries of each store's log."""
+        held, stores = unpack_base(arrays, plan, stretches)
+        state = cls(plan)
+        state._describe_as(held)
+        state.stores = stores
+        return state
+
+    def keep_logs(self) -> None:
+        """Keep sealed entries in logs that never change, from now on, where that can be done."""
+        for store in self.stores:
+            if self._may_move:
+                store.keep_log()
+
+    def resume(
+        self,
+        held: dict[str, Any],
+        marks: Sequence[tuple[int, int]],
+        news: Iterable[Sequence[PartialBatch]],
+    ) -> None:
+        """Go on from a later moment of the same plan.
+
+        Args:
+            held: What `described` said then.
+            marks: Up to where each store had sealed its slices, and forgotten them.
+            news: The partials that came since.
+        """
+        for partials in news:
+            self.take(partials, None)
+        self._describe_as(held)
+        for store, (frontier, evicted) in zip(self.stores, marks, strict=True):
+            if frontier > BEGINNING:
+                store.seal(frontier, may_move=self._may_move)
+            store.evict(evicted)
+
+    def _describe_as(self, held: dict[str, Any]) -> None:
+        self.watermark, self.seen = held["watermark"], held["seen"]
+        self._next, self._gaps = np.array(held["next"], np.int64), dict(held["gaps"])
+        self._old_cuts = [
+            OldCut(number, until, tuple(map(tuple, classes)))
+            for number, until, classes in held["cuts"]
+        ]
 
     @classmethod
     def restore(
@@ -175,12 +228,7 @@ class State:
         """The state of a snapshot of the same plan, and what travelled with it."""
         held, stores = unpack(data, plan)
         state = cls(plan, row_times)
-        state.watermark, state.seen = held["watermark"], held["seen"]
-        state._next, state._gaps = np.array(held["next"], np.int64), held["gaps"]
-        state._old_cuts = [
-            OldCut(number, until, tuple(map(tuple, classes)))
-            for number, until, classes in held["cuts"]
-        ]
+        state._describe_as(held)
         state.stores = stores
         return state, held["extra"]
 

@@ -33,7 +33,8 @@ class SliceStore:
     ``complete`` says for each accumulator from which tick on it holds every row: one that joined
     a running stream lacks the rows before. ``covered`` says the same for each predicate, and
     ``told`` for each dimension of cells, followed by its cuts, since when entries are told apart
-    by it. Slices before ``evicted`` are forgotten.
+    by it. Slices before ``evicted`` are forgotten. Where it ``keeps_log``, sealed entries never
+    change, and finals always move on.
     """
 
     def __init__(self, node: Partials, since: int = BEGINNING) -> None:
@@ -49,6 +50,7 @@ class SliceStore:
         # How many entries came since the last time that slices were sealed.
         self._news = 0
         self.moving: MovingSlices | None = None
+        self.keeps_log = False
 
     def add(self, batch: PartialBatch) -> None:
         """Take in the partials of a batch."""
@@ -78,6 +80,18 @@ class SliceStore:
             return None
         return [found[part] for part in sorted(found)]
 
+    def keep_log(self) -> None:
+        """Keep slices in logs from now on, whatever comes, if their entries can be written once."""
+        self.keeps_log = MovingSlices.keeps_log(self.node)
+        if self.keeps_log and self.moving is None:
+            self._move()
+
+    def renew(self) -> None:
+        """Number groups anew, those that are gone left out."""
+        assert self.moving is not None
+        frontier, self._merged = self.moving.frontier, self.moving.table()
+        self._move().seal(frontier)
+
     def seal(self, frontier: int, *, may_move: bool = True) -> None:
         """Seal the slices below a tick.
 
@@ -86,7 +100,10 @@ class SliceStore:
         more than the news. Where it is less, finals move on by what is sealed, if they may.
         """
         news, self._news = self._news, 0
-        if self.moving is None:
+        if self.keeps_log:
+            if self.moving is None:
+                self._move()
+        elif self.moving is None:
             waiting = sum(batch.starts.size for batch in self._pending)
             pays = pays_to_move(max(news, waiting), self._merged.starts.size)
             if may_move and pays and MovingSlices.takes(self.node):
@@ -96,14 +113,16 @@ class SliceStore:
         if self.moving is not None:
             self.moving.seal(frontier)
 
-    def _move(self) -> None:
+    def _move(self) -> MovingSlices:
         """Keep slices in logs from now on."""
         moving = MovingSlices(self.node)
+        moving.log.leaps = self.keeps_log
         moving.begin(self._merged.as_batch())
         for batch in self._pending:
             moving.add(batch)
         self._pending, self._merged = [], merge(self.node, [nothing(self.node)])
         self.moving = moving
+        return moving
 
     def table(self) -> SliceTable:
         """All partials, each slice and group once."""
@@ -120,7 +139,7 @@ class SliceStore:
         self.evicted = max(self.evicted, before)
         if self.moving is not None:
             self.moving.evict(before)
-            if not self.moving.size:
+            if not (self.moving.size or self.keeps_log):
                 self.moving = None
             return
         kept = self.table().since(before)
@@ -148,7 +167,7 @@ class SliceStore:
         store.evicted, store.complete = self.evicted, self.complete
         store.covered, store.told = self.covered, self.told
         store._pending, store._merged, store._news = self._pending, self._merged, self._news
-        store.moving = self.moving
+        store.moving, store.keeps_log = self.moving, self.keeps_log
         if store.moving is not None:
             store.moving.node = node
         return store
@@ -159,6 +178,18 @@ class SliceStore:
         if self.moving is not None:
             return self.moving.size > 0
         return bool(self._pending) or self._merged.starts.size > 0
+
+    @property
+    def frontier(self) -> int:
+        """The tick below which slices are sealed, where they are."""
+        return BEGINNING if self.moving is None else self.moving.frontier
+
+    @property
+    def size(self) -> int:
+        """How many entries are kept; those of several batches count for each."""
+        if self.moving is not None:
+            return self.moving.size
+        return int(self._merged.starts.size) + sum(each.starts.size for each in self._pending)
 
     @property
     def slices(self) -> int:

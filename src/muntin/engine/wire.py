@@ -87,7 +87,7 @@ def to_bytes(partials: Sequence[PartialBatch], codec: Codec | None = None) -> by
     return to_ipc(pa.RecordBatch.from_arrays([names, blobs], schema=_SCHEMA))
 
 
-def from_bytes(plan: SharedPlan, data: bytes) -> list[PartialBatch]:
+def from_bytes(plan: SharedPlan, data: bytes | memoryview) -> list[PartialBatch]:
     """The partials of a plan that `to_bytes` wrote."""
     try:
         items = from_ipc(data)
@@ -112,7 +112,9 @@ def batch_items(batch: PartialBatch, codec: Codec | None = None) -> Iterator[tup
         yield f"/{number}", to_ipc(column.to_arrow(), codec)
 
 
-def read_batch(node: Partials, blobs: Mapping[str, bytes], prefix: str) -> PartialBatch:
+def read_batch(
+    node: Partials, blobs: Mapping[str, bytes | memoryview], prefix: str
+) -> PartialBatch:
     """The batch that `batch_items` wrote under a prefix."""
     slices = from_ipc(blobs[prefix])
     columns = tuple(
@@ -140,7 +142,7 @@ def to_ipc(batch: pa.RecordBatch, codec: Codec | None = None) -> bytes:
     return result
 
 
-def from_ipc(data: bytes) -> pa.RecordBatch:
+def from_ipc(data: bytes | memoryview) -> pa.RecordBatch:
     """The record batch that `to_ipc` wrote."""
     with pa.ipc.open_stream(data) as reader:
         return reader.read_next_batch()

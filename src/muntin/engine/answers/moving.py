@@ -14,12 +14,11 @@ from muntin.aggregates.column import PartColumn
 from muntin.aggregates.columns import empty
 from muntin.compiled import compiled
 from muntin.engine.families import Family
-from muntin.engine.slices.extremes import Extremes
 from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.engine.slices.own_slices import read_slots
 from muntin.engine.slices.places import Chains, Spans
-from muntin.engine.slices.segments import Lists, since_place
-from muntin.engine.slices.totals import Totals
+from muntin.engine.slices.sealed_log import Objects
+from muntin.engine.slices.stretches import Trail, last_before
 from muntin.engine.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
 
 Ints = npt.NDArray[np.int64]
@@ -68,22 +67,20 @@ class MovingStage:
     def rows_of(self, family: Family) -> _Rows | None:
         """The windows and groups that a family has answers for; None where there are too many."""
         log = self._slices.log
-        starts = log.starts()
         ranges, slides, phases, least, most = family.windows.T
-        if not starts.size:
+        if not log.size:
             none = np.empty(0, np.int64)
             offsets = np.zeros(len(family.finals) + 1, np.int64)
             return _Rows(none, offsets, none, none, none, none, none)
-        lowest = np.maximum((starts[0] - phases) // slides + 1, least)
-        highest = np.minimum((starts[-1] + ranges - phases) // slides, most)
+        earliest, latest = log.bounds
+        lowest = np.maximum((earliest - phases) // slides + 1, least)
+        highest = np.minimum((latest + ranges - phases) // slides, most)
         if family.gap is not None:
             lowest = np.minimum(lowest, family.gap)
         sizes = np.maximum(highest - lowest + 1, 0)
         if family.finals[0].query.emit_empty:
             check_size(family.finals[0], int(sizes.max()), MAX_FILLED_ROWS)
-        elif sizes.sum(dtype=np.float64) > _FEW_WINDOWS + _MOST_PER_SLICE * starts.size * len(
-            sizes
-        ):
+        elif sizes.sum(dtype=np.float64) > _FEW_WINDOWS + _MOST_PER_SLICE * log.slices * len(sizes):
             return None
         queries = np.repeat(np.arange(sizes.size), sizes)
         offsets = np.concatenate(([0], np.cumsum(sizes)))
@@ -109,7 +106,7 @@ class MovingStage:
         runs, slots = log.candidates(lows, highs, since)
         members = np.array([final.member for final in family.finals], np.int64)
         spans = Spans(slots, members[queries[runs]], lows[runs], highs[runs])
-        kept = _exists(log.index.lists, log.places.chains, self._held, spans)
+        kept = _exists(log.trail, log.lasts, log.places.chains, self._held, spans)
         runs, slots = runs[kept], slots[kept]
         sizes = np.bincount(queries[runs], minlength=len(family.finals))
         most = int(np.argmax(sizes))
@@ -139,43 +136,18 @@ class MovingStage:
     ) -> dict[_Read, PartColumn]:
         log = self._slices.log
         found: dict[_Read, PartColumn] = {}
-        deques: dict[int, list[_Read]] = {}
         for key in asked:
             place, index, members = key
             column = log.columns[index]
-            if isinstance(column, Totals):
-                spans = rows[place].spans(members)
-                found[key], steps = column.read(
-                    log.index.lists, log.places.chains, self._held, spans
-                )
-                self.steps += steps
-            elif isinstance(column, Extremes):
-                deques.setdefault(index, []).append(key)
-            else:
+            if isinstance(column, Objects):
                 found[key] = self._own(index, members, families[place], rows[place])
-        for index, keys in deques.items():
-            found.update(self._selected(index, keys, rows))
+                continue
+            spans = rows[place].spans(members)
+            found[key], steps = column.read(
+                log.trail, log.lasts, log.places.chains, self._held, spans
+            )
+            self.steps += steps
         return found
-
-    def _selected(
-        self, index: int, keys: list[_Read], rows: Sequence[_Rows]
-    ) -> dict[_Read, PartColumn]:
-        """What selective parts choose: all who read one are served in order of their windows."""
-        log = self._slices.log
-        column = log.columns[index]
-        assert isinstance(column, Extremes)
-        asked = [rows[place].spans(members) for place, _, members in keys]
-        spans = Spans(*(np.concatenate(each) for each in zip(*asked, strict=True)))
-        order = np.argsort(spans.highs, kind="stable")
-        read, steps = column.read(log.owners(), log.places.chains, self._held, spans.take(order))
-        self.steps += steps
-        back = np.empty(order.size, np.int64)
-        back[order] = np.arange(order.size)
-        bounds = np.cumsum([0, *(each.slots.size for each in asked)])
-        return {
-            key: read.take(back[low:high])
-            for key, low, high in zip(keys, bounds[:-1], bounds[1:], strict=True)
-        }
 
     def _own(self, index: int, members: tuple[int, ...], family: Family, rows: _Rows) -> PartColumn:
         """What a technique over a query's own slices gives, window by window."""
@@ -241,18 +213,20 @@ def _reads(family: Family) -> list[tuple[int, tuple[int, ...]]]:
 
 
 @compiled
-def _exists(lists: Lists, chains: Chains, held: Bools, spans: Spans) -> Ints:
+def _exists(trail: Trail, lasts: Ints, chains: Chains, held: Bools, spans: Spans) -> Ints:
     """The windows that hold an entry in a cell of their predicate."""
     out = np.empty(spans.slots.size, np.int64)
     size = 0
     for row in range(spans.slots.size):
         place = chains.firsts[spans.slots[row]]
         while place >= 0:
-            if held[spans.members[row], chains.cells[place]]:
-                at = since_place(lists, place, spans.lows[row])
-                if at < lists.ends[place] and lists.items[at] < spans.highs[row]:
-                    out[size] = row
-                    size += 1
-                    break
+            if (
+                held[spans.members[row], chains.cells[place]]
+                and lasts[place] >= spans.lows[row]
+                and last_before(trail, lasts[place], spans.highs[row]) >= spans.lows[row]
+            ):
+                out[size] = row
+                size += 1
+                break
             place = chains.following[place]
     return out[:size]

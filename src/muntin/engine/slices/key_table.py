@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from muntin.compiled import compiled
 from muntin.engine.encoding import canonical
+from muntin.engine.slices.array_pack import Arrays
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -109,6 +110,22 @@ class KeyTable:
             _gather_texts(self._data, self._offsets, slots, self._fixed, number, ends, data)
             found[place] = _text_array(self.types[place], lengths >= 0, ends, data)
         return tuple(found[place] for place in range(len(self.types)))
+
+    def arrays(self) -> Arrays:
+        """All keys, as arrays."""
+        offsets = self._offsets[: self.count + 1]
+        data = self._data[: int(offsets[-1])]
+        return {"hashes": self._hashes[: self.count], "offsets": offsets, "data": data}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from what `arrays` made."""
+        self._hashes, self._offsets = np.array(arrays["hashes"]), np.array(arrays["offsets"])
+        self._data, self.count = np.array(arrays["data"]), self._hashes.size
+        room = 2 * _FEW
+        while 4 * (self.count + 1) > _QUARTERS * room:
+            room *= 2
+        self._places = np.full(room, -1, np.int32)
+        _place(self._places, self._hashes, self.count)
 
     def _written(self, keys: Sequence[pa.Array]) -> _Rows:
         count = len(keys[0])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.aggregates.columns import from_arrow
 from muntin.engine.ordering import sort_order
 from muntin.engine.partials import PartialBatch, SliceTable, merge, nothing
+from muntin.engine.slices.array_pack import Arrays, as_bytes, inside, under
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.open_log import OpenLog, Run
 from muntin.engine.slices.own_slices import OwnSlices
 from muntin.engine.slices.places import Places
-from muntin.engine.slices.sealed_log import SealedLog
+from muntin.engine.slices.sealed_log import SealedLog, is_plain
+from muntin.engine.wire import from_ipc, to_ipc
 from muntin.plan.nodes import Partials
 from muntin.windows import Window
 
@@ -46,6 +51,46 @@ class MovingSlices:
     def takes(node: Partials) -> bool:
         """Whether groups of these partials can be told apart by the bytes of their keys."""
         return all(KeyTable.takes(bound.type) for bound in node.grouping)
+
+    @staticmethod
+    def keeps_log(node: Partials) -> bool:
+        """Whether sealed entries of these partials are numbers that stay as they are.
+
+        Then they can be written once and read where they lie. Python objects cannot, and codes of
+        strings move as others come.
+        """
+        parts = [accumulator.part for accumulator in node.accumulators]
+        return MovingSlices.takes(node) and all(is_plain(part) for part in parts)
+
+    def base_arrays(self) -> Arrays:
+        """What is open and what is known of each place, as arrays: all but the sealed entries."""
+        found = under("log/", self.log.base_arrays()) | under("places/", self.places.arrays())
+        found["moments"] = np.array([self.frontier, self._began])
+        run = self._open.whole()
+        if run is not None:
+            found |= {"open/starts": run.starts, "open/places": run.places}
+            for number, column in enumerate(run.columns):
+                data = to_ipc(column.to_arrow())
+                found[f"open/{number}"] = np.frombuffer(data, np.uint8)
+        return found
+
+    @classmethod
+    def of_arrays(cls, node: Partials, arrays: Arrays, stretches: Sequence[Arrays]) -> MovingSlices:
+        """The slices that `base_arrays` made, with the sealed entries of stretches."""
+        slices = cls(node)
+        slices.places = Places.of_arrays(node, inside(arrays, "places/"))
+        slices.log = SealedLog(slices.places, slices._parts)
+        slices.log.leaps = True
+        slices.log.rebase(inside(arrays, "log/"), stretches)
+        slices.frontier, slices._began = arrays["moments"].tolist()
+        if "open/starts" in arrays:
+            columns = tuple(
+                from_arrow(part, from_ipc(as_bytes(arrays[f"open/{number}"])))
+                for number, part in enumerate(slices._parts)
+            )
+            starts, places = np.array(arrays["open/starts"]), np.array(arrays["open/places"])
+            slices._open.begin(Run(starts, places, columns))
+        return slices
 
     @property
     def size(self) -> int:
@@ -115,6 +160,10 @@ class MovingSlices:
     def evict(self, before: int) -> None:
         """Forget the slices that start before a tick."""
         self.log.evict(before)
+
+    def settle(self) -> None:
+        """Bring the open entries together in one run."""
+        self._open.whole()
 
     @property
     def is_worn(self) -> bool:

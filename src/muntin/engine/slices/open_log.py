@@ -79,6 +79,18 @@ class OpenLog:
                 self._tiers[tier + 1].append(whole)
             tier += 1
 
+    def whole(self) -> Run | None:
+        """All entries in one run, which is the only one from then on; None if there are none."""
+        runs = [run.cut(run.begin, len(run.starts)) for run in self.runs()]
+        if not runs:
+            return None
+        self._tiers = [[merged(self._parts, runs)]]
+        return self._tiers[0][0]
+
+    def begin(self, run: Run) -> None:
+        """Take in a run that was whole before."""
+        self._tiers[0].append(run)
+
     def seal(self, frontier: int) -> Run | None:
         """Take out the entries of slices that start before the frontier; None if there are none."""
         sealed = []

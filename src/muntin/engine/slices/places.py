@@ -10,6 +10,7 @@ import numpy.typing as npt
 from muntin.compiled import compiled
 from muntin.engine.kernels import number_keys, place_keys
 from muntin.engine.partials import PartialBatch
+from muntin.engine.slices.array_pack import Arrays, inside, under
 from muntin.engine.slices.key_table import KeyTable
 from muntin.plan.nodes import Partials
 from muntin.plan.selection import Cells, Mask
@@ -21,6 +22,7 @@ Bitmaps = npt.NDArray[np.uint8]
 
 _FEW = 64
 _CELL_BITS = 31
+_BY_PLACE = ("following", "slots", "cells")
 
 
 class Chains(NamedTuple):
@@ -120,6 +122,33 @@ class Places:
         cells = pairs & ((1 << _CELL_BITS) - 1) if coded else np.zeros(pairs.size, np.int64)
         _chain(chains, self.count, pairs >> _CELL_BITS if coded else pairs, cells)
         self._chains, self.count = chains, count
+
+    def arrays(self) -> Arrays:
+        """All of it as arrays."""
+        by_place = zip(_BY_PLACE, self._chains[1:], strict=True)
+        found: Arrays = {name: array[: self.count] for name, array in by_place}
+        found["firsts"] = self._chains.firsts[: self.slots]
+        found["codes"], found["pairs"] = self._codes.keys(), self._pairs.keys()
+        found["bitmaps"] = np.frombuffer(b"".join(self._bitmaps), np.uint8)
+        found["counts"] = np.array([self.slots, self.count, len(self._bitmaps)])
+        return found if self.groups is None else {**found, **under("keys/", self.groups.arrays())}
+
+    @classmethod
+    def of_arrays(cls, node: Partials, arrays: Arrays) -> Places:
+        """The places that `arrays` made."""
+        places = cls(node)
+        if places.groups is not None:
+            places.groups.restore(inside(arrays, "keys/"))
+        places._codes.number(np.array(arrays["codes"]))
+        places._pairs.number(np.array(arrays["pairs"]))
+        places.slots, places.count, bitmaps = arrays["counts"].tolist()
+        if bitmaps:
+            rows = arrays["bitmaps"].reshape(bitmaps, -1)
+            places._bitmaps = {bytes(row): number for number, row in enumerate(rows)}
+        firsts = np.full(max(places.slots, 1), -1, np.int32)
+        firsts[: places.slots] = arrays["firsts"]
+        places._chains = Chains(firsts, *(np.array(arrays[name]) for name in _BY_PLACE))
+        return places
 
     def held(self) -> Bools:
         """Whether each predicate holds in each cell, a row a predicate."""

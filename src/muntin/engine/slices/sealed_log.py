@@ -1,8 +1,8 @@
 """The sealed slices of a set of partials: a log in order of time, and what finals keep of it.
 
-A sealed slice never changes. Entries are appended when they are sealed, and forgotten from the
-front; techniques move on by what is appended. All of it costs as much as there are entries, not
-as what is kept.
+A sealed slice never changes, nor does what finals note with its entries. Entries are appended when
+they are sealed, and forgotten from the front; techniques move on by what is appended. All of it
+costs as much as there are entries, not as what is kept.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from muntin.aggregates.column import PartColumn
 from muntin.aggregates.object_column import ObjectColumn
 from muntin.aggregates.parts import INVERTIBLE, USER, Part
 from muntin.compiled import compiled
+from muntin.engine.slices.array_pack import Arrays, inside, under
 from muntin.engine.slices.extremes import Extremes
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Places
-from muntin.engine.slices.segments import Segments
-from muntin.engine.slices.totals import Totals
+from muntin.engine.slices.stretches import Stretched, Trail, int32_at, leave_trail
+from muntin.engine.slices.totals import Totals, united_lanes
 
 Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -29,6 +30,8 @@ Column = "Totals | Extremes | Objects"
 _FEW = 256
 # One in so many entries may be room that is not used: each is moved as often before it leaves.
 _SPARE = 16
+# Trails of so few slices are walked step by step.
+_SHORT = 32
 _NEVER = -(2**62)
 
 
@@ -46,22 +49,25 @@ class Objects:
         """A pointer an entry; what the partials hold is not counted."""
         return 8 * len(self._partials)
 
-    def resize(self, entries: int, places: int) -> None:
+    def resize(self, room: int, places: int, *, leaps: bool) -> None:
         """Lists make room by themselves."""
 
     def shift(self, count: int, size: int) -> None:
         """Forget the first ``count`` entries."""
         del self._partials[:count]
 
-    def append(self, at: int, places: Ints, column: PartColumn) -> int:
+    def drop(self, count: int) -> None:
+        """Objects lie in no files."""
+
+    def append(self, trail: Trail, at: int, places: Ints, column: PartColumn) -> int:
         """Take in sealed entries."""
         assert isinstance(column, ObjectColumn)
         self._partials.extend(column.partials)
         return 0
 
-    def raw(self, places: Int32s, count: int) -> PartColumn:
-        """The entries themselves."""
-        return ObjectColumn(self.part, self._partials[:count])
+    def raw(self, places: Int32s, skip: int) -> PartColumn:
+        """The entries themselves, behind the first ``skip`` ones."""
+        return ObjectColumn(self.part, self._partials[skip : skip + places.size])
 
 
 def column_of(part: Part) -> Totals | Extremes | Objects:
@@ -71,24 +77,42 @@ def column_of(part: Part) -> Totals | Extremes | Objects:
     return Objects(part) if part.kind.startswith(USER) else Extremes(part)
 
 
-class SealedLog:
-    """Entries of sealed slices, in order of time, with an index by place.
+def is_plain(part: Part) -> bool:
+    """Whether what is kept of a part's entries is numbers that stay as they are."""
+    column = column_of(part)
+    return isinstance(column, Totals) or (isinstance(column, Extremes) and not column.moves)
 
-    Entries before the *position* ``begin`` are forgotten, ``end`` is the next one. Positions move
-    down when room is made, before windows are looked at.
+
+class SealedLog:
+    """Entries of sealed slices, in order of time, each with a trail to those of its place before.
+
+    Entries before the *position* ``begin`` are forgotten, ``end`` is the next one. Those from
+    ``first`` on are in memory, those before it in stretches that lie in files. Trails have
+    ``leaps`` once they are long.
     """
 
     def __init__(self, places: Places, parts: Sequence[Part]) -> None:
         self.places = places
         self.columns = [column_of(part) for part in parts]
-        self.index = Segments()
         self.begin = self.end = 0
-        self._owners = np.zeros(_FEW, np.int32)
-        # The first position of each slice, and its start.
-        self._starts = np.zeros(_FEW, np.int64)
-        self._firsts = np.zeros(_FEW, np.int64)
-        self._slices = slice(0, 0)
+        self.leaps = False
+        self._firsts = np.zeros(1, np.int64)
+        self._owners, self._steps, self._leaps = (Stretched(np.int32) for _ in range(3))
+        # The starts of slices and their first positions, of each stretch.
+        self._slices = [Slices()]
+        self.lasts = np.zeros(0, np.int64)
+        self._depths = np.zeros(0, np.int32)
         self._recent = Recency()
+
+    @property
+    def first(self) -> int:
+        """The position of the first entry in memory."""
+        return int(self._firsts[-1])
+
+    @property
+    def trail(self) -> Trail:
+        """The trails of entries, for kernels."""
+        return Trail(self._firsts, self._steps.addresses, self._leaps.addresses, self.begin)
 
     @property
     def size(self) -> int:
@@ -98,114 +122,242 @@ class SealedLog:
     @property
     def slices(self) -> int:
         """How many slices hold them."""
-        return self._slices.stop - self._slices.start
+        return sum(each.size for each in self._slices) - self._gone()
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The starts of the first and the last slice; there must be one."""
+        held = next(each for each in self._slices if each.size and each.firsts[-1] >= self.begin)
+        low = int(held.starts[np.searchsorted(held.firsts, self.begin)])
+        return low, int(next(each for each in reversed(self._slices) if each.size).starts[-1])
+
+    def _gone(self) -> int:
+        """How many slices are forgotten that still have their place."""
+        return sum(int(np.searchsorted(each.firsts, self.begin)) for each in self._slices[:2])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of entries, index and finals, but not of the places."""
-        own = self._owners.nbytes + self._starts.nbytes + self._firsts.nbytes
-        held = sum(column.nbytes for column in self.columns)
-        return own + held + self.index.nbytes + self._recent.nbytes
-
-    def owners(self) -> Int32s:
-        """The places of all entries, those that are forgotten included."""
-        return self._owners[: self.end]
-
-    def starts(self) -> Ints:
-        """The starts of the slices that are kept."""
-        return self._starts[self._slices]
+        """Bytes in memory of entries, trails and finals, but not of the places."""
+        arrays = sum(each.nbytes for each in self._arrays.values())
+        held = sum(column.nbytes for column in self.columns) + self.lasts.nbytes
+        return arrays + held + self._depths.nbytes + self._slices[-1].nbytes + self._recent.nbytes
 
     def positions(self, ticks: Ints) -> Ints:
         """The position of the first entry of slices that start at a tick or later."""
-        firsts = np.append(self._firsts[self._slices], self.end)
-        return firsts[np.searchsorted(self.starts(), ticks)]
+        found = np.full(ticks.size, self.end)
+        # Stretches follow each other in time: the last one that has such a slice comes first.
+        for each in reversed(self._slices):
+            if not each.size:
+                continue
+            at = np.searchsorted(each.starts, ticks)
+            inside = at < each.size
+            found[inside] = each.firsts[at[inside]]
+            if not at.any():
+                continue
+            if at.all():
+                break
+        positions: Ints = np.maximum(found, self.begin)
+        return positions
 
     def append(self, run: Run) -> int:
         """Take in entries that are sealed now; how many aggregations along time that took."""
         self.reserve(run.starts.size)
-        at = self.end
-        self._owners[at : at + run.places.size] = run.places
-        self._note_slices(run.starts)
-        self.index.append(run.places, self.end)
-        if 2 * run.places.size > self.end:
-            # Lists that grew by a lot at once have left much room behind.
-            self.index.pack()
+        at, trail = self.end, self.trail
+        row = at - self.first
+        self._owners.tail[row : row + run.places.size] = run.places
+        self._slices[-1].append(run.starts, at)
+        leave_trail(
+            trail, at, run.places, self.lasts, self._depths, self._steps.tail, self._leaps.tail
+        )
         steps = 0
         for column, entries in zip(self.columns, run.columns, strict=True):
-            steps += column.append(at, run.places, entries)  # type: ignore[arg-type]
+            steps += column.append(trail, at, run.places, entries)  # type: ignore[arg-type]
         self._recent.touch(self.places.chains.slots[run.places], run.starts, self.places.slots)
         self.end += run.places.size
         return steps
-
-    def _note_slices(self, starts: Ints) -> None:
-        fresh = np.flatnonzero(np.diff(starts, prepend=starts[:1] - 1))
-        held = self._slices
-        if held.stop + fresh.size > self._starts.size:
-            size = max(2 * (held.stop - held.start) + fresh.size, _FEW)
-            for name in ("_starts", "_firsts"):
-                longer = np.zeros(size, np.int64)
-                longer[: held.stop - held.start] = getattr(self, name)[held]
-                setattr(self, name, longer)
-            held = slice(0, held.stop - held.start)
-        to = slice(held.stop, held.stop + fresh.size)
-        self._starts[to], self._firsts[to] = starts[fresh], self.end + fresh
-        self._slices = slice(held.start, to.stop)
 
     def reserve(self, entries: int) -> None:
         """Make room for entries at the end, and for all places.
 
         Where entries at the front were forgotten the others move up, or else the log grows.
         """
-        places = self.places.count
-        self.index.reserve(places)
-        if self.end + entries > self._owners.size and self.begin * _SPARE >= self.end:
-            self._shift()
-        room = self._owners.size
-        if self.end + entries > room:
-            room = max(self.end + entries, room + room // _SPARE)
-            longer = np.zeros(room, np.int32)
-            longer[: self.end] = self._owners[: self.end]
-            self._owners = longer
+        places, room = self.places.count, self._owners.tail.size
+        gone, used = self.begin - self.first, self.end - self.first
+        if used + entries > room and gone > 0 and gone * _SPARE >= used:
+            self._shift(gone, used)
+            used -= gone
+        if used + entries > room:
+            room = max(used + entries, room + room // _SPARE)
+        self.leaps = self.leaps or self.slices > _SHORT
+        self._owners.resize(room)
+        self._steps.resize(room)
+        self._leaps.resize(room if self.leaps else 0)
+        if places > self.lasts.size:
+            lasts = np.full(max(places, self.lasts.size * 9 // 8), -1)
+            depths = np.zeros(lasts.size, np.int32)
+            lasts[: self.lasts.size], depths[: self.lasts.size] = self.lasts, self._depths
+            self.lasts, self._depths = lasts, depths
         for column in self.columns:
-            column.resize(room, places)
+            column.resize(room, places, leaps=self.leaps)
 
-    def _shift(self) -> None:
-        """Move entries to the front, where others were forgotten."""
-        gone = self.begin
-        self._owners[: self.end - gone] = self._owners[gone : self.end]
-        self._firsts[self._slices] -= gone
-        self.index.shift(gone)
+    def _shift(self, gone: int, used: int) -> None:
+        """Move entries in memory to the front, where others were forgotten."""
+        for array in self._arrays.values():
+            array.shift(gone, used)
         for column in self.columns:
-            column.shift(gone, self.end)
-        self.begin, self.end = 0, self.end - gone
+            column.shift(gone, used)
+        self._firsts[-1] += gone
+        self._drop_stretches(len(self._slices) - 1)
+        self._slices[-1].forget(self.begin)
 
     def evict(self, before: int) -> None:
         """Forget the slices that start before a tick."""
-        at = int(np.searchsorted(self.starts(), before))
-        if not at:
+        begin = int(self.positions(np.array([before]))[0])
+        if begin == self.begin:
             return
-        self.begin = int(self.positions(np.array([before]))[0])
-        self._slices = slice(self._slices.start + at, self._slices.stop)
-        self.index.since = self.begin
-        for column in self.columns:
-            if isinstance(column, Extremes):
-                column.expire(self.begin)
+        self.begin = begin
+        # The last stretch in files that begins at or before what is kept.
+        self._drop_stretches(int(np.searchsorted(self._firsts, self.begin, side="right")) - 1)
         self._recent.expire(before)
+
+    def _drop_stretches(self, count: int) -> None:
+        """Forget the first stretches in files."""
+        if count <= 0:
+            return
+        self._firsts = self._firsts[count:]
+        del self._slices[:count]
+        for array in self._arrays.values():
+            array.drop(count)
+        for column in self.columns:
+            column.drop(count)
 
     def run(self) -> Run:
         """All entries that are kept."""
-        count = self.end
-        kept = np.arange(self.begin, count)
-        starts = np.repeat(self.starts(), np.diff(np.append(self._firsts[self._slices], self.end)))
-        columns = tuple(column.raw(self.owners(), count).take(kept) for column in self.columns)
-        return Run(starts, self._owners[kept].astype(np.int64), columns)
+        skip = self.begin - int(self._firsts[0])
+        owners = self._owners.whole(skip, self.size)
+        starts = np.concatenate([each.starts for each in self._slices])
+        firsts = np.concatenate([each.firsts for each in self._slices])
+        live = slice(int(np.searchsorted(firsts, self.begin)), None)
+        sizes = np.diff(np.append(firsts[live], self.end))
+        columns = tuple(column.raw(owners, skip) for column in self.columns)
+        return Run(np.repeat(starts[live], sizes), owners.astype(np.int64), columns)
+
+    @property
+    def _arrays(self) -> dict[str, Stretched]:
+        return {"owners": self._owners, "steps": self._steps, "leaps": self._leaps}
+
+    def stretch(self, since: int) -> Arrays:
+        """The entries from a position on, which are in memory, as arrays."""
+        first = max(since, self.begin)
+        rows = slice(first - self.first, self.end - self.first)
+        found: Arrays = {name: array.tail[rows] for name, array in self._arrays.items()}
+        held = self._slices[-1]
+        at = int(np.searchsorted(held.firsts, first))
+        found |= {"starts": held.starts[at:], "positions": held.firsts[at:]}
+        found["span"] = np.array([first, self.end])
+        for number, column in enumerate(self.columns):
+            assert not isinstance(column, Objects)
+            found |= under(f"{number}/", column.stretch(rows))
+        return found
+
+    def base_arrays(self) -> Arrays:
+        """What is known of each place, as arrays: with stretches, all that there is."""
+        places = self.places.count
+        found: Arrays = {"lasts": self.lasts[:places], "depths": self._depths[:places]}
+        found["span"] = np.array([self.begin, self.end])
+        found |= under("recent/", self._recent.arrays(self.places.slots))
+        for number, column in enumerate(self.columns):
+            assert not isinstance(column, Objects)
+            found |= under(f"{number}/", column.base_arrays(places))
+        return found
+
+    def rebase(self, arrays: Arrays, stretches: Sequence[Arrays]) -> None:
+        """Go on from what `base_arrays` and `stretch` made."""
+        self.lasts, self._depths = np.array(arrays["lasts"]), np.array(arrays["depths"])
+        self.begin, self.end = arrays["span"].tolist()
+        self._recent.restore(inside(arrays, "recent/"))
+        for number, column in enumerate(self.columns):
+            assert not isinstance(column, Objects)
+            column.rebase(inside(arrays, f"{number}/"))
+            for each in stretches:
+                column.keep(inside(each, f"{number}/"))
+        for each in stretches:
+            for name, array in self._arrays.items():
+                array.keep(each[name])
+        kept = [Slices(each["starts"], each["positions"]) for each in stretches]
+        self._slices = [*kept, Slices()]
+        firsts = [int(each["span"][0]) for each in stretches]
+        self._firsts = np.array([*firsts, self.end])
 
     def candidates(self, lows: Ints, highs: Ints, since: Ints) -> tuple[Ints, Ints]:
         """Pairs of window and slot, among them all that hold an entry.
 
         Windows lie between positions; ``since`` are the ticks they start at.
         """
-        return self._recent.candidates(lows, highs, since, self._owners, self.places.chains.slots)
+        owners = self._firsts, self._owners.addresses
+        return self._recent.candidates(lows, highs, since, *owners, self.places.chains.slots)
+
+
+def united(stretches: Sequence[Arrays]) -> Arrays:
+    """One stretch of several that follow each other."""
+    found: Arrays = {}
+    for name in stretches[0]:
+        given = [each[name] for each in stretches]
+        if name.endswith("/lanes"):
+            fit = f"{name.removesuffix('lanes')}fit"
+            found[name], found[fit] = united_lanes(given, [each[fit] for each in stretches])
+        elif not name.endswith("/fit"):
+            found[name] = np.concatenate(given)
+    found["span"] = found["span"][[0, -1]]
+    return found
+
+
+class Slices:
+    """Starts of slices in order, and the position of each one's first entry."""
+
+    def __init__(self, starts: Ints | None = None, firsts: Ints | None = None) -> None:
+        none = np.zeros(0, np.int64)
+        self._starts = none if starts is None else starts
+        self._firsts = none if firsts is None else firsts
+        self._held = slice(0, self._starts.size)
+
+    @property
+    def starts(self) -> Ints:
+        """Where slices start."""
+        return self._starts[self._held]
+
+    @property
+    def firsts(self) -> Ints:
+        """Their first positions."""
+        return self._firsts[self._held]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self._held.stop - self._held.start)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both arrays."""
+        return self._starts.nbytes + self._firsts.nbytes
+
+    def append(self, starts: Ints, at: int) -> None:
+        """Note the slices of entries in order, the first of which is at a position."""
+        fresh = np.flatnonzero(np.diff(starts, prepend=starts[:1] - 1))
+        held = self._held
+        if held.stop + fresh.size > self._starts.size:
+            longer = np.zeros((2, max(2 * self.size + fresh.size, _FEW)), np.int64)
+            longer[:, : self.size] = self.starts, self.firsts
+            self._starts, self._firsts = longer
+            held = slice(0, self.size)
+        to = slice(held.stop, held.stop + fresh.size)
+        self._starts[to], self._firsts[to] = starts[fresh], at + fresh
+        self._held = slice(held.start, to.stop)
+
+    def forget(self, before: int) -> None:
+        """Leave out slices whose entries lie before a position."""
+        gone = int(np.searchsorted(self.firsts, before))
+        self._held = slice(self._held.start + gone, self._held.stop)
 
 
 class Recency:
@@ -228,6 +380,18 @@ class Recency:
         """Bytes of the list."""
         return self._links.nbytes + self._last.nbytes + self._stamps.nbytes
 
+    def arrays(self, slots: int) -> Arrays:
+        """The list as arrays."""
+        held = min(slots + 1, self._last.size)
+        counts = np.array([self.live])
+        return {"links": self._links[:, :held], "last": self._last[:held], "counts": counts}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from what `arrays` made."""
+        self._links, self._last = np.array(arrays["links"]), np.array(arrays["last"])
+        self._stamps = np.zeros(self._last.size, np.int32)
+        self._counts = np.array([int(arrays["counts"][0]), 0])
+
     def touch(self, slots: Int32s, starts: Ints, count: int) -> None:
         """Note that entries of these slots were sealed, in this order."""
         if count + 1 > self._last.size:
@@ -244,14 +408,14 @@ class Recency:
         _expire(self._links, self._last, self._counts, before)
 
     def candidates(
-        self, lows: Ints, highs: Ints, since: Ints, owners: Int32s, slots: Int32s
+        self, lows: Ints, highs: Ints, since: Ints, firsts: Ints, owners: Ints, slots: Int32s
     ) -> tuple[Ints, Ints]:
         """Pairs of window and slot, among them all that hold an entry."""
         room = int(np.minimum(highs - lows, self.live).sum())
         windows, found = np.empty(room, np.int64), np.empty(room, np.int64)
         size = _candidates(
-            self._links, self._last, self._stamps, self._counts, lows, highs, since, owners, slots,
-            windows, found,
+            self._links, self._last, self._stamps, self._counts, lows, highs, since, firsts,
+            owners, slots, windows, found,
         )  # fmt: skip
         return windows[:size], found[:size]
 
@@ -296,7 +460,8 @@ def _candidates(
     lows: Ints,
     highs: Ints,
     since: Ints,
-    owners: Int32s,
+    firsts: Ints,
+    owners: Ints,
     slots: Int32s,
     windows: Ints,
     found: Ints,
@@ -311,7 +476,7 @@ def _candidates(
                 stamps[:] = 0
                 counts[1] = 1
             for entry in range(lows[window], highs[window]):
-                slot = slots[owners[entry]]
+                slot = slots[int32_at(firsts, owners, entry)]
                 if stamps[slot + 1] != counts[1]:
                     stamps[slot + 1] = counts[1]
                     windows[size], found[size] = window, slot

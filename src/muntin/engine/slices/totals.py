@@ -9,6 +9,9 @@ From Golab, "Sliding Window Query Processing over Data Streams", 2.3.4.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,17 +22,39 @@ from muntin.aggregates.parts import Part
 from muntin.aggregates.sum_column import LOAD_LIMIT, SumColumn
 from muntin.compiled import compiled
 from muntin.engine.slices.places import Chains, Spans
-from muntin.engine.slices.segments import Lists, since_place
+from muntin.engine.slices.stretches import (
+    Stretched,
+    Trail,
+    before_it,
+    first_since,
+    load_int64,
+    stretch_of,
+)
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Int32s = npt.NDArray[np.int32]
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Lanes(NamedTuple):
+    """Lanes as kernels read them, by stretch: where they lie, and how they fit those of today.
+
+    A stretch has ``widths`` lanes of limbs, which are those from ``shifts`` on, and ``kinds`` that
+    count special values. What it lacks is zero.
+    """
+
+    addresses: Ints
+    widths: Ints
+    kinds: Ints
+    shifts: Ints
 
 
 class Totals:
     """The running totals of one invertible part.
 
-    ``lanes[i]`` is what the place of entry i had before it, ``heads[p]`` what place p has now.
-    The first ``width`` lanes are limbs from ``base`` on, the others count special values.
+    Lanes of an entry are what its place had before it, ``heads[p]`` is what place p has now. The
+    first ``width`` lanes are limbs from ``base`` on, the others count special values.
     """
 
     technique = "running_totals"
@@ -37,37 +62,48 @@ class Totals:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.base, self.width, self.specials = 0, 0, 0
-        self.lanes = np.zeros((0, 0), np.int64)
         self.heads = np.zeros((0, 0), np.int64)
+        self._lanes = Stretched(np.int64, 0)
+        # The base, width and special lanes of each stretch in files.
+        self._fits: list[tuple[int, int, int]] = []
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all totals."""
-        return self.lanes.nbytes + self.heads.nbytes
+        """Bytes of all totals in memory."""
+        return self._lanes.nbytes + self.heads.nbytes
 
-    def resize(self, entries: int, places: int) -> None:
-        """Make room for as many entries and places."""
-        self.lanes = _grown(self.lanes, entries)
+    def resize(self, room: int, places: int, *, leaps: bool) -> None:
+        """Make room for as many entries in memory, and places."""
+        self._lanes.resize(room)
         if places > len(self.heads):
-            self.heads = _grown(self.heads, max(places, len(self.heads) * 9 // 8))
+            size = max(places, len(self.heads) * 9 // 8)
+            longer = np.zeros((size, self.heads.shape[1]), np.int64)
+            longer[: len(self.heads)] = self.heads
+            self.heads = longer
 
     def shift(self, count: int, size: int) -> None:
-        """Forget the first ``count`` entries of ``size``."""
-        self.lanes[: size - count] = self.lanes[count:size]
+        """Forget the first ``count`` of ``size`` entries in memory."""
+        self._lanes.shift(count, size)
 
-    def append(self, at: int, places: Ints, column: AdditiveColumn) -> int:
-        """Take in sealed entries from ``at`` on; how many additions that took."""
+    def drop(self, count: int) -> None:
+        """Forget the first stretches in files."""
+        self._lanes.drop(count)
+        del self._fits[:count]
+
+    def append(self, trail: Trail, at: int, places: Ints, column: AdditiveColumn) -> int:
+        """Take in sealed entries from position ``at`` on; how many additions that took."""
         if isinstance(column, SumColumn):
             # A window of 2**31 settled entries has room for its carries.
             column.settle()
         base, limbs, specials = _rows_of(column)
         kinds = 0 if specials is None else specials.shape[1]
         self._fit(base, limbs.shape[1], kinds)
-        _append(self.lanes, self.heads, at, places, limbs, base - self.base)
+        lanes, row = self._lanes.tail, at - int(trail.firsts[-1])
+        _append(lanes, self.heads, row, places, limbs, base - self.base)
         if specials is not None:
-            _append_more(self.lanes, self.heads, at, places, specials, self.width)
+            _append_more(lanes, self.heads, row, places, specials, self.width)
         elif self.specials:
-            _copy_more(self.lanes, self.heads, at, places, self.width)
+            _copy_more(lanes, self.heads, row, places, self.width)
         return int(places.size)
 
     def _fit(self, base: int, width: int, kinds: int) -> None:
@@ -80,29 +116,37 @@ class Totals:
         kinds = max(kinds, self.specials)
         if (low, high, kinds) == (self.base, self.base + self.width, self.specials):
             return
-        self.lanes = self._wider(self.lanes, low, high, kinds)
-        self.heads = self._wider(self.heads, low, high, kinds)
-        self.base, self.width, self.specials = low, high - low, kinds
+        mine, fit = (self.base, self.width, self.specials), (low, high - low, kinds)
+        self._lanes.replace(_refitted(self._lanes.tail, mine, fit))
+        self.heads = _refitted(self.heads, mine, fit)
+        self.base, self.width, self.specials = fit
 
-    def _wider(self, rows: Ints, low: int, high: int, kinds: int) -> Ints:
-        out = np.zeros((len(rows), high - low + kinds), np.int64)
-        at = self.base - low if self.width else 0
-        out[:, at : at + self.width] = rows[:, : self.width]
-        out[:, high - low : high - low + self.specials] = rows[:, self.width :]
-        return out
+    def _as_lanes(self) -> Lanes:
+        mine = (self.base, self.width, self.specials)
+        bases, widths, kinds = np.array([*self._fits, mine], np.int64).T.copy()
+        shifts = np.where(widths > 0, bases - self.base, 0)
+        return Lanes(self._lanes.addresses, widths, kinds, shifts)
 
     def read(
-        self, lists: Lists, chains: Chains, held: Bools, spans: Spans
+        self, trail: Trail, lasts: Ints, chains: Chains, held: Bools, spans: Spans
     ) -> tuple[AdditiveColumn, int]:
         """The sums of windows, and how many subtractions they took."""
-        out = np.zeros((spans.slots.size, self.lanes.shape[1]), np.int64)
-        steps = _read(self.lanes, self.heads, lists, chains, held, spans, out)
+        out = np.zeros((spans.slots.size, self.heads.shape[1]), np.int64)
+        steps = _read(
+            trail, self._as_lanes(), self.width, self.heads, lasts, chains, held, spans, out
+        )
         return self._column(out), steps
 
-    def raw(self, places: npt.NDArray[np.int32], count: int) -> AdditiveColumn:
-        """The first ``count`` entries themselves, which are of these places."""
-        out = np.empty((count, self.lanes.shape[1]), np.int64)
-        _differences(self.lanes, self.heads, places, out)
+    def raw(self, places: Int32s, skip: int) -> AdditiveColumn:
+        """The entries themselves, which are of these places, behind the first ``skip`` ones."""
+        mine = (self.base, self.width, self.specials)
+        kept = [
+            _refitted(rows, fit, mine)
+            for rows, fit in zip(self._lanes.kept, self._fits, strict=True)
+        ]
+        lanes = np.concatenate([*kept, self._lanes.tail]) if kept else self._lanes.tail
+        out = np.empty((places.size, self.heads.shape[1]), np.int64)
+        _differences(lanes[skip:], self.heads, places, out)
         return self._column(out)
 
     def _column(self, rows: Ints) -> AdditiveColumn:
@@ -119,6 +163,28 @@ class Totals:
             return column
         return kind(self.part, limbs, self.base, LOAD_LIMIT, specials)
 
+    def stretch(self, rows: slice) -> Arrays:
+        """Some entries in memory, as arrays."""
+        fit = np.array([self.base, self.width, self.specials])
+        return {"lanes": self._lanes.tail[rows], "fit": fit}
+
+    def keep(self, arrays: Arrays) -> None:
+        """Put a stretch that `stretch` made behind those kept before."""
+        self._lanes.keep(arrays["lanes"])
+        base, width, kinds = arrays["fit"].tolist()
+        self._fits.append((base, width, kinds))
+
+    def base_arrays(self, places: int) -> Arrays:
+        """What is known of each place, as arrays."""
+        fit = np.array([self.base, self.width, self.specials])
+        return {"heads": self.heads[:places], "fit": fit}
+
+    def rebase(self, arrays: Arrays) -> None:
+        """Go on from what `base_arrays` made."""
+        self.base, self.width, self.specials = arrays["fit"].tolist()
+        self.heads = np.array(arrays["heads"])
+        self._lanes.replace(np.zeros((0, self.heads.shape[1]), np.int64))
+
 
 def _rows_of(column: AdditiveColumn) -> tuple[int, Ints, Ints | None]:
     if isinstance(column, CountColumn):
@@ -127,12 +193,27 @@ def _rows_of(column: AdditiveColumn) -> tuple[int, Ints, Ints | None]:
     return column.base, column.limbs, column.specials
 
 
-def _grown(rows: Ints, size: int) -> Ints:
-    if size <= len(rows):
+def _refitted(rows: Ints, was: tuple[int, int, int], fit: tuple[int, int, int]) -> Ints:
+    """Rows of lanes with others around them, which are zero."""
+    if was == fit:
         return rows
-    out = np.zeros((size, rows.shape[1]), np.int64)
-    out[: len(rows)] = rows
+    (base, width, kinds), (low, wide, most) = was, fit
+    out = np.zeros((len(rows), wide + most), np.int64)
+    at = base - low if width else 0
+    out[:, at : at + width] = rows[:, :width]
+    out[:, wide : wide + kinds] = rows[:, width:]
     return out
+
+
+def united_lanes(lanes: Sequence[Ints], fits: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Lanes of several stretches in one, and how they fit: the widest lie around all others."""
+    held = [(int(base), int(width), int(kinds)) for base, width, kinds in fits]
+    wide = [each for each in held if each[1]] or held
+    low = min(base for base, _, _ in wide)
+    high = max(base + width for base, width, _ in wide)
+    fit = low, high - low, max(kinds for _, _, kinds in held)
+    rows = [_refitted(each, was, fit) for each, was in zip(lanes, held, strict=True)]
+    return np.concatenate(rows), np.array(fit)
 
 
 @compiled
@@ -163,38 +244,56 @@ def _copy_more(lanes: Ints, heads: Ints, at: int, places: Ints, first: int) -> N
 
 
 @compiled
+def _add(
+    firsts: Ints, lanes: Lanes, position: int, width: int, sign: int, row: int, out: Ints
+) -> None:
+    """Add the lanes of an entry to a row, or take them off."""
+    stretch = stretch_of(firsts, position)
+    wide, kinds, shift = lanes.widths[stretch], lanes.kinds[stretch], lanes.shifts[stretch]
+    at = (position - firsts[stretch]) * (wide + kinds)
+    address = lanes.addresses[stretch]
+    for k in range(wide):
+        out[row, shift + k] += sign * load_int64(address, at + k)
+    for k in range(kinds):
+        out[row, width + k] += sign * load_int64(address, at + wide + k)
+
+
+@compiled
 def _read(
-    lanes: Ints,
+    trail: Trail,
+    lanes: Lanes,
+    width: int,
     heads: Ints,
-    lists: Lists,
+    lasts: Ints,
     chains: Chains,
     held: Bools,
     spans: Spans,
     out: Ints,
 ) -> int:
-    width, steps = lanes.shape[1], 0
+    steps = 0
     for row in range(spans.slots.size):
-        place = chains.firsts[spans.slots[row]]
+        place, low = chains.firsts[spans.slots[row]], max(spans.lows[row], trail.begin)
         while place >= 0:
-            if held[spans.members[row], chains.cells[place]]:
-                low = since_place(lists, place, spans.lows[row])
-                high = since_place(lists, place, spans.highs[row])
-                if low < high:
+            if held[spans.members[row], chains.cells[place]] and lasts[place] >= low:
+                last, after = lasts[place], -1
+                if last >= spans.highs[row]:
+                    after = first_since(trail, last, spans.highs[row])
+                    last = before_it(trail, after)
+                if last >= low:
                     steps += 1
-                    before = lists.items[low]
-                    if high == lists.ends[place]:
-                        for k in range(width):
-                            out[row, k] += heads[place, k] - lanes[before, k]
+                    if after < 0:
+                        for k in range(heads.shape[1]):
+                            out[row, k] += heads[place, k]
                     else:
-                        after = lists.items[high]
-                        for k in range(width):
-                            out[row, k] += lanes[after, k] - lanes[before, k]
+                        _add(trail.firsts, lanes, after, width, 1, row, out)
+                    first = first_since(trail, last, low)
+                    _add(trail.firsts, lanes, first, width, -1, row, out)
             place = chains.following[place]
     return steps
 
 
 @compiled
-def _differences(lanes: Ints, heads: Ints, places: npt.NDArray[np.int32], out: Ints) -> None:
+def _differences(lanes: Ints, heads: Ints, places: Int32s, out: Ints) -> None:
     """What each entry adds to the total of its place."""
     width = lanes.shape[1]
     totals = heads.copy()
