@@ -176,7 +176,7 @@ def test_a_batch_that_has_begun_is_not_closed_over(victim: Victim) -> None:
 
 def test_a_checkpoint_of_the_format_before_is_refused(tmp_path: Path) -> None:
     (tmp_path / "muntin.json").write_text('{"format": 1, "run": "r", "status": "open"}')
-    with pytest.raises(CheckpointError, match=r"has format 1, and Muntin .* reads format 2") as old:
+    with pytest.raises(CheckpointError, match=r"has format 1, and Muntin .* reads format 3") as old:
         Checkpoint(tmp_path, Buckets(1, 1))
     assert "start with an empty checkpoint" in str(old.value.hint)
 
@@ -184,7 +184,7 @@ def test_a_checkpoint_of_the_format_before_is_refused(tmp_path: Path) -> None:
 def test_a_crash_before_the_first_batch_leaves_a_checkpoint_to_start_with(tmp_path: Path) -> None:
     Checkpoint(tmp_path, Buckets(1, 4)).release()
     (tmp_path / "muntin.json").unlink()
-    for name in ("batches", "plans", "tables"):
+    for name in ("batches", "plans", "tables", "state"):
         shutil.rmtree(tmp_path / name)
     (tmp_path / ".tmp-0").touch()
     again = Checkpoint(tmp_path, Buckets(1, 4))

@@ -17,7 +17,7 @@ from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.flush import flush
 from muntin.spark.streaming.gap import Delivery
 from muntin.spark.streaming.heartbeat import Idleness
-from muntin.spark.streaming.job import PROPERTY, Job
+from muntin.spark.streaming.job import PROPERTY, Job, worker_cache
 from muntin.spark.streaming.plans import Planner, result_schemas
 from muntin.spark.streaming.problems import RunError
 from muntin.spark.streaming.records import BatchOutcome, BatchRecord, BucketReport
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PRUNE_EVERY = 64
+_DROP_EVERY = 8
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class BatchRunner:
         self.timing = Timing()
         self._shipped: set[str] = set()
         self._declared = ""
+        self._cache = worker_cache()
 
     def resume(self, *, accepts_gaps: bool) -> None:
         """Let the sinks go on behind the last batch; results that they lack are refused."""
@@ -96,6 +98,8 @@ class BatchRunner:
         self.outcome = outcome
         self._planner.adopt(outcome)
         self._planner.review()
+        if batch % _DROP_EVERY == 0:
+            self._checkpoint.states.drop(self._checkpoint.records.state_files(), batch)
         if batch % _PRUNE_EVERY == 0:
             with self._planner.lock:
                 self._checkpoint.prune(self._planner.tables.versions.values())
@@ -119,7 +123,7 @@ class BatchRunner:
             records.write_record(record)
         reports: list[BucketReport] = []
         if record.before is not None:
-            job = Job(self._checkpoint.run, record, self._add_files(session, record))
+            job = self._job(session, record)
             folder = str(self._checkpoint.spark_folder)
             reports = flush(session, folder, job, self._checkpoint.buckets, writer)
             self._check_states(record, reports)
@@ -180,8 +184,12 @@ class BatchRunner:
 
     def _ship(self, session: SparkSession, record: BatchRecord) -> None:
         """Tell the tasks of this batch what it is, and bring them the files they need."""
-        job = Job(self._checkpoint.run, record, self._add_files(session, record))
+        job = self._job(session, record)
         session.sparkContext.setLocalProperty(PROPERTY, job.to_text())
+
+    def _job(self, session: SparkSession, record: BatchRecord) -> Job:
+        checkpoint, files = self._checkpoint, self._add_files(session, record)
+        return Job(checkpoint.run, record, files, str(checkpoint.states.path), self._cache)
 
     def _add_files(self, session: SparkSession, record: BatchRecord) -> dict[str, str]:
         files = {
@@ -272,11 +280,20 @@ class BatchRunner:
             recent.ticks,
             [report.token for report in sorted(reports, key=lambda each: each.bucket)]
             or before.tokens,
+            _files(reports, self._checkpoint.buckets.partitions) if reports else before.files,
         ).without_others(names)
 
 
 def _written(reports: Sequence[BucketReport]) -> list[Any]:
     return [entry for report in reports for entry in report.written]
+
+
+def _files(reports: Sequence[BucketReport], partitions: int) -> list[list[int]]:
+    """The batches whose files hold the state, by partition."""
+    found: list[set[int]] = [set() for _ in range(partitions)]
+    for report in reports:
+        found[report.bucket % partitions] |= set(report.files)
+    return [sorted(each) for each in found]
 
 
 def _aside(reports: Sequence[BucketReport]) -> list[Any]:

@@ -20,6 +20,7 @@ from muntin.sinks.durable import TEMPORARY, local_path, make_folder, seal, unsea
 from muntin.sinks.problems import SinkError
 from muntin.spark.streaming.audit import check_moment
 from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.carrier import StateFolder
 from muntin.spark.streaming.lock import hold
 from muntin.spark.streaming.logs import SparkLogs
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
@@ -33,10 +34,11 @@ from muntin.spark.streaming.writing import (
     writing_to,
 )
 
-FORMAT = 2
+FORMAT = 3
 _MARKER = "muntin.json"
 _CHANGES = "changes"
 # A crash before the marker is there leaves these; anything else is not ours.
+_STATE = "state"
 _OWN = {"lock", _CHANGES}
 
 
@@ -115,8 +117,10 @@ class Checkpoint:
         self.records = RecordLog(self.root / "batches", self.run)
         self.records.remove_temporary()
         self.logs = SparkLogs(self.spark_folder)
-        for name in ("plans", "tables"):
+        for name in ("plans", "tables", _STATE):
             make_folder(self.root / name)
+        self.states = StateFolder(self.root / _STATE, self.run)
+        self.states.drop_after(self.last_committed())
 
     def _refuse_foreign(self) -> None:
         names = {path.name for path in self.root.iterdir()}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.sinks import Writer
+from muntin.spark.streaming.bucket import Bucket
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.job import PROPERTY, Job, current_job, task_context
 from muntin.spark.streaming.records import REPORT_SCHEMA, BucketReport
 from muntin.spark.streaming.stage_a import NO_TIME
-from muntin.spark.streaming.stage_b import restored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,8 @@ def flush(
 
     states = session.read.format("statestore").load(folder)
     columns = states.selectExpr(
-        "key.bucket", *(f"value.groupState.{name} as {name}" for name in ("token", "plan", "data"))
+        "key.bucket",
+        *(f"value.groupState.{name}" for name in ("token", "written", "plan", "data")),
     )
     session.sparkContext.setLocalProperty(PROPERTY, job.to_text())
     rows = columns.mapInArrow(close, REPORT_SCHEMA).collect()
@@ -45,7 +46,8 @@ def close_buckets(
     for batch in batches:
         for row in batch.to_pylist():
             bucket = buckets.numbers[row["bucket"]]
-            answered = restored(job, bucket, row["plan"], row["data"]).close()
+            held = row["token"], row["written"], row["plan"], row["data"]
+            answered = Bucket(job, bucket, bucket % buckets.partitions, held).state().close()
             tables = {name: each for name, each in answered.tables.items() if each.num_rows}
             for name, table in tables.items():
                 results.setdefault(name, []).append(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, replace
@@ -15,9 +16,12 @@ import pyarrow as pa
 from muntin.engine.stage_a import StageA
 from muntin.plan import SharedPlan
 from muntin.spark.streaming.checkpoint import load_plan, load_table
+from muntin.spark.streaming.problems import RunError
 from muntin.spark.streaming.records import BatchRecord
 
 PROPERTY = "muntin.batch"
+CACHE = "MUNTIN_WORKER_CACHE"
+_CACHE = 256
 _Item = TypeVar("_Item")
 
 
@@ -26,12 +30,16 @@ class Job:
     """A batch as its tasks see it; it travels as a local property of Spark's.
 
     ``files`` are the files of plans and tables by their names. Spark brings them to every
-    worker; where that has not happened, they are read where the driver wrote them.
+    worker; where that has not happened, they are read where the driver wrote them. ``blocks`` is
+    the folder that state is kept in, ``cache`` how many megabytes of it a worker may keep in its
+    memory from batch to batch.
     """
 
     run: str
     record: BatchRecord
     files: dict[str, str]
+    blocks: str
+    cache: int
 
     def to_text(self) -> str:
         """The job as text, without what tasks have no use for."""
@@ -43,7 +51,7 @@ class Job:
     def of_text(cls, text: str) -> Job:
         """The job that `to_text` wrote."""
         held = json.loads(text)
-        return cls(held["run"], BatchRecord(**held["record"]), held["files"])
+        return cls(**{**held, "record": BatchRecord(**held["record"])})
 
     def plan(self, name: str) -> SharedPlan:
         """A plan of this job."""
@@ -67,6 +75,21 @@ class Job:
         written = Path(self.files[name])
         shipped = Path(SparkFiles.get(written.name))
         return shipped if shipped.exists() else written
+
+
+def worker_cache() -> int:
+    """How many megabytes of state a worker may keep in its memory, by ``MUNTIN_WORKER_CACHE``.
+
+    With 0 it reads what it needs in every batch anew.
+    """
+    given = os.environ.get(CACHE, "")
+    if not given:
+        return _CACHE
+    if not given.isascii() or not given.isdigit():
+        raise RunError(
+            f"{CACHE} is {given!r}", hint="give whole megabytes, as in 512, or 0 for no cache"
+        )
+    return int(given)
 
 
 def current_job() -> Job:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.sinks import Writer
 from muntin.spark.settings import PROVIDER, ROCKSDB, TO_WORKERS
-from muntin.spark.streaming import stage_a, stage_b
+from muntin.spark.streaming import bucket, stage_a
 from muntin.spark.streaming.checkpoint import Checkpoint
 from muntin.spark.streaming.heartbeat import Heartbeat
-from muntin.spark.streaming.records import REPORT_SCHEMA
+from muntin.spark.streaming.records import KEPT, REPORT_SCHEMA
 from muntin.spark.streaming.source import StreamSource
 from muntin.spark.streaming.stage_a import MapStage
 from muntin.spark.streaming.stage_b import StateStage
@@ -28,6 +28,8 @@ LOCAL_FILES = {
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming."
     "checkpointing.FileSystemBasedCheckpointFileManager",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    # As many as there are records of: files that older states name are removed.
+    "spark.sql.streaming.minBatchesToRetain": str(KEPT),
 }
 OnBatch = Callable[["DataFrame", int], None]
 _PATIENCE = 60.0  # seconds that Spark may take to commit a batch that has come to its end
@@ -108,7 +110,7 @@ class StreamDriver:
             .applyInPandasWithState(
                 state_stage,
                 REPORT_SCHEMA,
-                stage_b.SCHEMA,
+                bucket.SCHEMA,
                 "append",
                 "NoTimeout",
             )

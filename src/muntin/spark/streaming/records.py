@@ -22,7 +22,7 @@ from muntin.spark.streaming.problems import RESTORE, RunError
 from muntin.spark.streaming.writing import missing, read_sealed, write_sealed
 
 REPORT_SCHEMA = "report binary"
-_KEPT = 16
+KEPT = 16
 _DIGITS = 20
 # What a batch that is run again must count as before, in the words of a message.
 _COUNTED = {
@@ -113,6 +113,7 @@ class BatchOutcome:
         recent_ticks: By how much those moved the largest event time, counted alike.
         tokens: What the state of each bucket is known by, in the order of buckets; empty where
             there is no state. The next batch must find the same.
+        files: The files of state that the next batch may read: the batches of each partition.
     """
 
     batch: int = -1
@@ -131,6 +132,7 @@ class BatchOutcome:
     recent_rows: float = 0.0
     recent_ticks: float = 0.0
     tokens: Sequence[str] = ()
+    files: Sequence[Sequence[int]] = ()
 
     @property
     def recent(self) -> RecentRate:
@@ -153,7 +155,8 @@ class BucketReport:
     ``found`` and ``token`` are what the states before and after the batch are known by; ``found``
     is empty where there was none. ``written`` are the sink's entries for the results of several
     buckets, which ``covers`` counts: a task writes the results of all its buckets together.
-    ``aside`` are those for rows that were late or bad.
+    ``aside`` are those for rows that were late or bad. ``files`` are the batches whose files hold
+    the state after the batch.
     """
 
     bucket: int
@@ -169,6 +172,7 @@ class BucketReport:
     covers: int = 0
     written: Sequence[object] = ()
     aside: Sequence[object] = ()
+    files: Sequence[int] = ()
 
     def to_bytes(self) -> bytes:
         """The report as bytes."""
@@ -222,7 +226,7 @@ class RecordLog:
             _check_repeat(known, outcome)
         write_sealed(self.path(outcome.batch, "outcome"), self._run, asdict(outcome))
         for kind in ("record", "outcome"):
-            self.path(outcome.batch - _KEPT, kind).unlink(missing_ok=True)
+            self.path(outcome.batch - KEPT, kind).unlink(missing_ok=True)
 
     def newest(self, kind: str) -> int:
         """The last batch that has a record or an outcome; -1 for none."""
@@ -242,6 +246,15 @@ class RecordLog:
             found |= {content.get("plan"), content.get("before"), content.get("state")}
             found |= set(content.get("tables", {}).values())
         return {name for name in found if name is not None}
+
+    def state_files(self) -> set[tuple[int, int]]:
+        """The files of state that some batch may start from: their batches and partitions."""
+        found: set[tuple[int, int]] = set()
+        for path in self.folder.glob("*.outcome.json"):
+            content = read_sealed(path, self._run) or {}
+            for partition, batches in enumerate(content.get("files", ())):
+                found |= {(batch, partition) for batch in batches}
+        return found
 
     def path(self, batch: int, kind: str) -> Path:
         """The file of a record or an outcome."""
