@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import time
 import warnings
 from dataclasses import replace
@@ -18,7 +19,7 @@ import muntin
 from code_blocks import PAGES, ROOT, blocks
 from muntin import pipelines
 from muntin.spark import SparkWarning
-from muntin.testing import trades
+from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import PATIENCE
 
 TRADES = 500
@@ -122,3 +123,13 @@ def test_a_cluster(folder: Path) -> None:
 def test_the_command_line_in_python(folder: Path) -> None:
     running = scope_of("docs/command-line.md", folder)["running"]
     assert len(running.queries()["trades"]) == 2
+
+
+def test_card_features(folder: Path) -> None:
+    """The part of examples/card_features.py that needs Spark: as from history, to the last bit."""
+    cards = runpy.run_path(str(ROOT / "examples" / "card_features.py"))
+    data = cards["payments"](rows=1_000)
+    found, expected = cards["on_spark"](data, folder), cards["from_history"](data)
+    assert found.keys() == expected.keys()
+    for name, table in expected.items():
+        assert_same_rows(found[name].to_arrow(), table.to_arrow())
