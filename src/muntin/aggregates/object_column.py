@@ -66,12 +66,38 @@ class ObjectColumn(PartColumn):
         return type(self)(self.part, [self.partials[i] for i in indices.tolist()])
 
     def slide(self, starts: Ints, ends: Ints) -> Self:
-        """Each window combined from its cells, in their order."""
-        column = self.empty(self.part, len(starts))
-        for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-            for partial in self.partials[start:end]:
-                column.partials[i] = self.aggregate.combine(column.partials[i], partial)
-        return column
+        """Each window combined from its cells, in their order.
+
+        Windows that move on share what they have in common: two stacks, one of totals from each
+        cell to a turning point, and one total from there on. A cell is combined three times at
+        most, however many windows cover it.
+        """
+        combine, identity = self.aggregate.combine, self.aggregate.identity
+        partials, found = self.partials, []
+        # Totals of [begin, turn), [begin + 1, turn) and so on, and that of [turn, high).
+        fronts: list[Any] = []
+        begin = turn = low = high = 0
+        back = identity
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            if not low <= start < high or end < high:
+                begin = turn = high = start
+                fronts, back = [], identity
+            for partial in partials[high:end]:
+                back = combine(back, partial)
+            low, high = start, max(high, end)
+            if start > turn:
+                fronts = self._totals(start, high)
+                begin, turn, back = start, high, identity
+            front = fronts[start - begin] if start < turn else identity
+            found.append(combine(front, back) if turn < high else front)
+        return type(self)(self.part, found)
+
+    def _totals(self, start: int, end: int) -> list[Any]:
+        """The totals of all cells from each one on."""
+        totals = self.partials[start:end]
+        for place in range(len(totals) - 2, -1, -1):
+            totals[place] = self.aggregate.combine(totals[place], totals[place + 1])
+        return totals
 
     def resize(self, size: int) -> None:
         """Grow with identities."""

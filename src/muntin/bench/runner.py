@@ -23,6 +23,7 @@ ABOUT = {
     "planning": "seconds to plan thousands of queries, and a cold start",
     "sharing": "hundreds of queries by strategy, beside DuckDB and polars",
     "spark": "one shared job, against window() queries one by one; streams",
+    "streaming": "what a batch costs where much is kept; bytes of checkpoints",
 }
 NAMES = tuple(ABOUT)
 # Peers are installed into environments of their own first, so they have to be asked for.

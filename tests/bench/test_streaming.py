@@ -1,0 +1,74 @@
+"""The benchmark of streams, at a size that takes no time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muntin.bench.report import Report
+from muntin.bench.streaming import predicates, slides
+from muntin.bench.streaming.benchmark import FULL, QUICK, Scale, run_at
+from muntin.bench.streaming.checkpoints import Written
+from muntin.bench.streaming.own import registered
+from muntin.bench.streaming.predicates import WORKLOADS, Asked
+from muntin.bench.streaming.slides import KINDS, Windows, slide_costs
+
+TINY = Scale(
+    Windows(6, 5, 20), Windows(1, 20, 40, ticks=2), 6, Asked(3, 8, rows=5_000, repeats=1), None
+)
+
+
+@pytest.fixture(scope="module")
+def report() -> Iterator[Report]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slides, "LATENCY", False)
+        yield run_at(TINY)
+
+
+def test_it_reports_every_promise(report: Report) -> None:
+    slid, ranges, asked = report.sections
+    assert len(slid.rows) == 2 * (len(KINDS) + 1)
+    assert len(ranges.rows) == len(KINDS)
+    assert len(asked.rows) == 4 * len(WORKLOADS)
+    sides = {row[0].split(": ")[1].split(",")[0] for row in asked.rows}
+    assert sides == {"polars", "DuckDB", "Muntin"}
+    assert len(report.checks) == 2 * (len(KINDS) + 1) + len(KINDS) + 3
+    assert all(check.value > 0 for check in report.checks)
+
+
+def test_aggregations_along_time_keep_their_promise(report: Report) -> None:
+    counted = [check for check in report.checks if "aggregations along time" in check.promise]
+    assert len(counted) == 2 * len(KINDS) + 1
+    assert all(check.met for check in counted), counted
+
+
+def test_both_sides_slide_through_whole_windows() -> None:
+    with registered():
+        costs, ratio, _ = slide_costs(KINDS[0], Windows(3, 4, 20))
+    assert [cost.slides for cost in costs] == [20, 20]
+    assert [cost.entries for cost in costs] == [60, 60]
+    assert [cost.answers for cost in costs] == [60, 60]
+    assert ratio.low <= ratio.value <= ratio.high
+
+
+def test_windows_of_all_questions_differ() -> None:
+    for scale in (FULL, QUICK):
+        rows = predicates.load(Asked(1, 1, rows=1_000))[1]
+        for workload in WORKLOADS:
+            asked = workload.questions(scale.asked.many, rows)
+            assert len({(each.range, each.slide) for each in asked}) == len(asked)
+            assert asked[: scale.asked.few] == workload.questions(scale.asked.few, rows)
+
+
+def test_bytes_are_counted_when_a_file_is_written_again_or_gone(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    (tmp_path / "a").write_bytes(b"12345")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "b").write_bytes(b"123")
+    assert written.look() == 8
+    assert written.look() == 8
+    (tmp_path / "a").unlink()
+    (tmp_path / "inner" / "b").write_bytes(b"4567")
+    assert written.look() == 12
