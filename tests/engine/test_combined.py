@@ -161,3 +161,27 @@ def test_tri_weave_is_an_optimizer_that_users_can_name() -> None:
     assert len(results.plan.slicings) > 1
     assert len(results.plan.combined) == 1
     assert {**results} == {**muntin.aggregate(table, text, "t", optimizer="all_share")}
+
+
+def test_a_stream_is_woven_once_its_rate_is_known_and_answers_the_same() -> None:
+    rng = random.Random(8)
+    text = ";".join(
+        f"CREATE QUERY q{slide} AS SELECT sum(v) AS s, count(*) AS n "
+        f"FROM s [RANGE {30 * slide} SLIDE {slide}]"
+        for slide in (3, 5, 7, 11, 13, 16)
+    )
+    batches = [table_of(rng, 60 * i, 60 * i + 60, 2000) for i in range(12)]
+    found: dict[str, dict[str, list[str]]] = {}
+    for method in ("all_share", "tri_weave"):
+        # Rows that cost little leave what weaving saves a good part of the whole.
+        optimizer = Optimizer(method, steps_per_row=0.1)  # type: ignore[arg-type]
+        engine = LocalEngine(build_plan(queries(text), SCHEMA, "t"), 0, optimizer=optimizer)
+        assert not engine.plan.combined
+        answers = found[method] = {}
+        for batch in batches:
+            for name, answer in engine.feed(batch).items():
+                answers.setdefault(name, []).extend(map(repr, rows_of(answer)))
+        assert bool(engine.plan.combined) == (method == "tri_weave")
+        for name, answer in engine.close().items():
+            answers.setdefault(name, []).extend(map(repr, rows_of(answer)))
+    assert found["tri_weave"] == found["all_share"]

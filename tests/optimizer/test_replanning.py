@@ -11,6 +11,7 @@ import pytest
 from muntin.engine import LocalEngine
 from muntin.engine.rate import RecentRate
 from muntin.optimizer import OPTIMIZERS, Optimizer, OptimizerName
+from muntin.optimizer.grove import MOVING
 from muntin.optimizer.replanning import is_stale, match_owners
 from muntin.plan import SharedPlan, build_plan
 from muntin.plan.moves import Weighed
@@ -72,7 +73,7 @@ def test_queries_that_join_and_leave_move_others_once_that_pays() -> None:
     assert len(plan.slicings) == 1
 
 
-@pytest.mark.parametrize("method", [name for name in OPTIMIZERS if name != "auto"])
+@pytest.mark.parametrize("method", [name for name in OPTIMIZERS if name not in MOVING])
 def test_others_never_move(method: OptimizerName) -> None:
     asked = parsed(FINE, *COARSE)
     plan = planned(asked, Optimizer(method, 1.0), None)

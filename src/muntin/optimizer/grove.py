@@ -21,6 +21,9 @@ from muntin.queries import Query
 
 OptimizerName: TypeAlias = Literal["auto", "weave_share", "tri_weave", "all_share", "no_share"]
 
+# Those that move queries which run already.
+MOVING: tuple[OptimizerName, ...] = ("auto", "tri_weave")
+
 _Weave: TypeAlias = Callable[[Sequence[WindowQuery], float, Technique], Weaving]
 _METHODS: dict[str, _Weave] = {
     "auto": weave_share,
@@ -71,15 +74,15 @@ class Grove:
     def _grown(self, kept: Sequence[str | None], previous: SharedPlan | None) -> Sharing:
         """Newcomers where they add least; all as if planned from scratch, where that pays."""
         owners, added = self._insert(kept)
-        if self._method != "auto" or self._measured is None or previous is None:
-            combined = self._method == "tri_weave" and len(set(owners)) > 1
+        combined = self._combines(owners)
+        if self._method not in MOVING or self._measured is None or previous is None:
             return Sharing(tuple(owners), combined=combined)
         weighed = previous.weighed
         if weighed is not None:
             weighed = replace(weighed, changed=weighed.changed + added)
             saving = self._saving(owners, previous)
             if not is_stale(weighed, self._measured, saving):
-                return Sharing(tuple(owners), weighed=weighed)
+                return Sharing(tuple(owners), weighed=weighed, combined=combined)
         return self._replanned(kept, owners, weighed)
 
     def _saving(self, owners: Sequence[str], previous: SharedPlan) -> float:
@@ -111,14 +114,31 @@ class Grove:
     def _replanned(
         self, kept: Sequence[str | None], stay: Sequence[str], weighed: Weighed | None
     ) -> Sharing:
-        running = sum(self._cost(members) for members in self._trees(stay).values())
-        weaving = weave_share(self._windows, self._rate or 0.0, self._technique)
+        running = self._running(stay)
+        weaving = _METHODS[self._method](self._windows, self._rate or 0.0, self._technique)
         if weaving.total > (1 - MARGIN) * running:
-            return Sharing(tuple(stay), weighed=self._weighed(running))
+            combined = self._combines(stay)
+            return Sharing(tuple(stay), weighed=self._weighed(running), combined=combined)
         owners = tuple(match_owners(weaving.trees, kept))
+        combined = weaving.combined > 0 and len(weaving.trees) > 1
         assert self._measured is not None
         why = f"{reason(weighed, self._measured)}, {self._reason(weaving)}"
-        return Sharing(owners, why, self._weighed(weaving.total), stay=tuple(stay))
+        weighed = self._weighed(weaving.total)
+        return Sharing(owners, why, weighed, stay=tuple(stay), combined=combined)
+
+    def _combines(self, owners: Sequence[str]) -> bool:
+        """Whether trees are fed from combined slices."""
+        return self._method == "tri_weave" and len(set(owners)) > 1
+
+    def _running(self, owners: Sequence[str]) -> float:
+        """What the trees of some owners cost."""
+        trees = self._trees(owners).values()
+        if not self._combines(owners):
+            return sum(self._cost(members) for members in trees)
+        common = estimate_edge_rate(tree_classes(self._windows)).rate
+        costs = [tree_cost(members, 0.0, self._technique) for members in trees]
+        fed = sum(max(0.0, common - cost.edges) for cost in costs)
+        return (self._rate or 0.0) + fed + sum(cost.total for cost in costs)
 
     def _weighed(self, cost: float) -> Weighed | None:
         return None if self._measured is None else Weighed(self._measured, cost)

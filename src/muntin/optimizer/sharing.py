@@ -8,7 +8,7 @@ from typing import get_args
 
 from muntin.errors import MuntinError, did_you_mean
 from muntin.optimizer.costs import check_rate
-from muntin.optimizer.grove import Grove, OptimizerName
+from muntin.optimizer.grove import MOVING, Grove, OptimizerName
 from muntin.optimizer.replanning import has_drifted
 from muntin.plan.bind import BoundQuery
 from muntin.plan.nodes import SharedPlan
@@ -33,15 +33,15 @@ class Optimizer:
     A tree takes in every row, and steps over its slices for each query: C = mλ + Σ EᵢΩᵢ. More
     trees take in rows more often; fewer trees have more edges for each query to step over.
     A query that joins goes where it adds least. Queries that run already stay in the tree they
-    are in; only ``auto`` moves them, with what they have kept, where planning from scratch takes
-    at least a tenth off the cost. It looks when queries have joined and left, and when the rate
-    of rows has changed by a factor of two.
+    are in; only ``auto`` and ``tri_weave`` move them, with what they have kept, where planning
+    from scratch takes at least a tenth off the cost. They look when queries have joined and left,
+    and when the rate of rows has become known or changed by a factor of two.
 
     Args:
         method: ``auto`` and ``weave_share`` weigh the costs; so does ``tri_weave``, which
             aggregates rows once and puts the slices of all trees together from that, where that
             is cheaper. ``all_share`` has one tree for all and ``no_share`` one for each. ``auto``
-            moves queries that run, the others do not.
+            and ``tri_weave`` move queries that run, the others do not.
         rate: Rows per tick: a microsecond, or one unit of a plain integer column; or how to
             find out, which is asked where it matters. Where it is not known, all share.
         steps_per_row: How many operations at an edge a row into one more tree is worth.
@@ -95,7 +95,7 @@ class Optimizer:
     def is_due(self, plan: SharedPlan) -> bool:
         """Whether the rate of rows has become known, or another, since a plan was weighed."""
         several = len({final.window for final in plan.finals}) > 1
-        if self.method != "auto" or plan.strategy != "cells" or not several:
+        if self.method not in MOVING or plan.strategy != "cells" or not several:
             return False
         rate = self.rate() if callable(self.rate) else self.rate
         if rate is None or len({slicing.identity[:2] for slicing in plan.slicings}) > 1:

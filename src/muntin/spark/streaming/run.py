@@ -111,10 +111,10 @@ def run(
         buckets: How many parts state is kept in; fixed by the checkpoint.
         strategy: What queries share; see ``muntin.aggregate``.
         optimizer: Who decides which queries share slices; see ``muntin.aggregate``. A stream
-            shares all until batches have told how many rows come. ``auto`` then moves queries
-            to other trees, between two batches, where that takes at least a tenth off the
-            estimated cost; ``weave_share`` weighs the costs for queries that join, and those that
-            run stay in their trees, as with ``all_share`` and ``no_share``.
+            shares all until batches have told how many rows come. ``auto`` and ``tri_weave``
+            then move queries to other trees, between two batches, where that takes at least a
+            tenth off the estimated cost; ``weave_share`` weighs the costs for queries that join,
+            and those that run stay in their trees, as with ``all_share`` and ``no_share``.
         placement: Who places trees without groups on buckets when a stream begins; see
             ``muntin.aggregate``. What joins later goes where the costliest bucket ends up
             cheapest, and what runs stays where its state is.
