@@ -279,6 +279,7 @@ def test_placement_and_weaving_change_no_answer(spark: Any, options: dict[str, s
     plan = ours.plan
     assert isinstance(plan, SharedPlan)
     assert plan.placement == options.get("placement", "WG_I")
+    assert len(plan.combined) == (options["optimizer"] == "tri_weave")
     if options.get("placement") == "W_TN":
         assert sorted(node.home for node in plan.partials) == [0, 1]
     assert f"placed in buckets by {plan.placement}" in plan.explain()

@@ -43,8 +43,10 @@ def tri_weave(queries: Sequence[WindowQuery], rate: float, technique: Technique)
         )
         for members, per_tree in ((trees, rates), one)
     ]
+    shared = loom.rate + sum(cost.total for cost in plans[1][1])
     trees, costs = min(plans, key=lambda plan: sum(cost.total for cost in plan[1]))
     combined = as_weaving("tri_weave", loom, trees, costs, combined=loom.rate)
+    combined = replace(combined, shared=shared)
     if common <= loom.rate:
         return combined
     separate = weave_share(queries, rate, technique)
