@@ -161,7 +161,8 @@ class SealedLog:
 
     def append(self, run: Run) -> int:
         """Take in entries that are sealed now; how many aggregations along time that took."""
-        self.reserve(run.starts.size)
+        slices = 1 + int(np.count_nonzero(np.diff(run.starts))) if run.starts.size else 0
+        self.reserve(run.starts.size, slices)
         at, trail = self.end, self.trail
         row = at - self.first
         self._owners.tail[row : row + run.places.size] = run.places
@@ -176,8 +177,8 @@ class SealedLog:
         self.end += run.places.size
         return steps
 
-    def reserve(self, entries: int) -> None:
-        """Make room for entries at the end, and for all places.
+    def reserve(self, entries: int, slices: int = 0) -> None:
+        """Make room for entries of so many slices at the end, and for all places.
 
         Where entries at the front were forgotten the others move up, or else the log grows.
         """
@@ -188,7 +189,8 @@ class SealedLog:
             used -= gone
         if used + entries > room:
             room = max(used + entries, room + room // _SPARE)
-        self.leaps = self.leaps or self.slices > _SHORT
+        # What comes counts: a window that one batch fills is long at once.
+        self.leaps = self.leaps or self.slices + slices > _SHORT
         self._owners.resize(room)
         self._steps.resize(room)
         self._leaps.resize(room if self.leaps else 0)

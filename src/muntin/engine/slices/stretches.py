@@ -224,9 +224,11 @@ def leave_trail(
             leap = step
             if leaps.size and leap_length(depth) > 1:
                 over = last - leap_at(trail, last)
-                leap = 0
+                # A leap that ends before what is kept is as good as one that ends further back:
+                # entries that follow know by it that theirs do, too.
+                leap = position - over
                 if over >= trail.begin:
-                    leap = position - over + leap_at(trail, over)
+                    leap += leap_at(trail, over)
         steps[position - first] = step
         if leaps.size:
             leaps[position - first] = leap
