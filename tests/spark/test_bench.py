@@ -19,7 +19,9 @@ from muntin.bench.spark.bounded import (
     steps,
     table,
 )
+from muntin.bench.streaming.checkpoints import Kept, kept_sections
 
+KEPT = Kept(5, (3, 6), 1, 4, 8, 10, 1, warm=0)
 TINY = Scale(20_000, 50, (1, 4), separately=2, row_group=4_000)
 
 
@@ -40,3 +42,14 @@ def test_bounded_side(spark: Any, tmp_path: Path) -> None:
     checks = list(promises([found], TINY.sizes))
     assert len(checks) == 6
     assert all(0 < check.low <= check.value <= check.high for check in checks)  # type: ignore[operator]
+
+
+def test_checkpoints_are_measured_by_range_and_by_groups(spark: Any) -> None:
+    (ranges, groups), checks = kept_sections(KEPT, spark)
+    assert [row[0] for row in ranges.rows] == [
+        f"{size} s, worker cache {state}" for state in ("on", "off") for size in KEPT.ranges
+    ]
+    assert [row[0] for row in groups.rows] == ["4", "8"]
+    assert len(checks) == 4
+    # Bytes and times were seen on every side.
+    assert all(check.value > 0 for check in checks)

@@ -27,8 +27,6 @@ SCHEMA = "ts timestamp, k bigint, v double"
 _START = 1_700_000_000_000_000
 _SECOND = 1_000_000
 _NAP = 0.002
-# Batches before the first that is measured.
-_WARM = 3
 # Where workers are told how many megabytes of state they may keep from batch to batch.
 _CACHE = "MUNTIN_WORKER_CACHE"
 
@@ -48,6 +46,8 @@ class Kept:
     many: int
     rows: int
     turns: int
+    # Batches after the first that are not measured.
+    warm: int = 3
 
 
 KEPT_FULL = Kept(2_000, (10, 3_600), 100, 10_000, 1_000_000, 100_000, 10)
@@ -207,7 +207,7 @@ def _slides(running: Any, scale: Kept, size: int) -> tuple[list[float], int]:
     with _streaming(running, f"[RANGE '{size} seconds' SLIDE '1 second']") as stream:
         # The first batch fills the window.
         stream.batch(scale.groups, size)
-        for _ in range(_WARM):
+        for _ in range(scale.warm):
             stream.batch(scale.groups)
         before = stream.written.look()
         seconds = [stream.batch(scale.groups) for _ in range(scale.batches)]
@@ -238,7 +238,7 @@ def _by_groups(running: Any, scale: Kept) -> tuple[Section, Check]:
         sides = {scale.few: few, scale.many: many}
         for groups, stream in sides.items():
             stream.batch(groups)
-            for _ in range(_WARM):
+            for _ in range(scale.warm):
                 stream.batch(groups, rows=scale.rows)
         for turn in range(scale.turns):
             for groups in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
