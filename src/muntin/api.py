@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.aggregators.choice import Prefer
 from muntin.display import count
 from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zone_names import zone as zone_named
@@ -49,6 +50,8 @@ def aggregate(
     optimizer: OptimizerName = "auto",
     placement: str | None = None,
     timezone: str | None = None,
+    technique: str | None = None,
+    prefer: Prefer = "throughput",
 ) -> Results:
     """Answer many sliding-window queries over bounded data in one shared pass.
 
@@ -85,6 +88,12 @@ def aggregate(
             ``ts >= '2013-10-07 10:00:00'``: a region such as ``America/New_York``, or an offset
             such as ``+01:00``. The Spark session's for data on Spark, UTC for all other data,
             unless said otherwise. Windows are aligned in UTC.
+        technique: The final technique that makes windows of slices, by its name in
+            ``muntin.aggregators.names()``, for queries that name none themselves (``CREATE QUERY
+            top WITH (technique = 'daba') AS ...``). Each query then has a structure of its own. The
+            planner chooses if not given. It changes no answer.
+        prefer: What the planner chooses by: ``throughput``, or ``latency`` where no step may be
+            slow.
 
     Returns:
         Results by query name, in the kind of frame the data came in.
@@ -125,6 +134,8 @@ def aggregate(
             tables={each: table.schema for each, table in joined.items()},
             sample=_sampler(frame, joined),
             zone=frame.zone,
+            technique=technique,
+            prefer=prefer,
         )
         sharer = Optimizer(optimizer, partial(_rate, frame, time))
         plan = plans[source] = _placed(frame, build, sharer, placement)
@@ -169,6 +180,8 @@ def stream(
     slicing: Slicing = "pairs",
     optimizer: OptimizerName = "auto",
     timezone: str = "UTC",
+    technique: str | None = None,
+    prefer: Prefer = "throughput",
     snapshot: bytes | None = None,
 ) -> Stream:
     """Answer many sliding-window queries over a stream in this process, without Spark.
@@ -194,6 +207,8 @@ def stream(
         slicing: How windows are cut into slices: ``pairs`` or ``panes``.
         optimizer: Who decides which queries share slices; see :func:`aggregate`.
         timezone: Where the local times are that expressions ask for; see :func:`aggregate`.
+        technique: The final technique of queries that name none; see :func:`aggregate`.
+        prefer: What the planner chooses techniques by: ``throughput`` or ``latency``.
         snapshot: What :meth:`Stream.snapshot` gave, to resume from. The stream has the queries,
             the lateness and the choices that it had then; if ``queries`` are others, those that
             are new join and those that are missing leave.
@@ -226,6 +241,8 @@ def stream(
             tables={each: table.schema for each, table in joined.items()},
             sharer=reviewer,
             zone=zone_named(timezone),
+            technique=technique,
+            prefer=prefer,
         )
         engine = LocalEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
     else:

@@ -7,17 +7,16 @@ import random
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
-from engine.members import NEVER, Member, collect
-from engine.rich_queries import rich_queries, rich_stream
-from muntin.aggregates import Aggregate, register
+from engine.live import live, one, shaken, streamed
+from engine.rich_queries import rich_stream
+from engine.slice_aggregates import Gcd, registered
 from muntin.engine import LocalEngine, store
 from muntin.engine.slices import moving_slices
 from muntin.engine.slices.key_table import KeyTable
 from muntin.plan import STRATEGIES, build_plan
-from muntin.queries import Query, queries
+from muntin.queries import queries
 
 SCHEMA = pa.schema({"t": pa.int64(), "g": pa.string(), "v": pa.float64()})
 
@@ -38,18 +37,13 @@ def never(news: int, kept: int) -> bool:
     return False
 
 
-def one(sql: str) -> Query:
-    (query,) = queries(sql)
-    return query
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("seed", range(4))
 def test_both_ways_give_the_same_tables(
     seed: int, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(4100 + seed)
-    pool = [q for q in rich_queries(rng, most=8) if "ROWS" not in q.sql and "WATTR" not in q.sql]
+    pool = streamed(rng, 8)
     table = rich_stream(rng, rows=160)
     plan = build_plan([one(q.sql) for q in pool], table.schema, "t", strategy=strategy)
     size = rng.choice([3, 9, 40])
@@ -80,36 +74,9 @@ def test_queries_join_and_leave_while_slices_change_hands(
     rng = random.Random(5200 + seed)
     # Between any two batches what is kept may go over from one form to the other.
     monkeypatch.setattr(store, "pays_to_move", lambda news, kept: rng.random() < 0.8)
-    pool = [q for q in rich_queries(rng, most=9) if "ROWS" not in q.sql and "WATTR" not in q.sql]
-    table = rich_stream(rng, rows=120)
-    shaken = [tick + rng.randrange(10) for tick in table["t"].to_pylist()]
-    table = table.take(sorted(range(120), key=shaken.__getitem__))
-    first = pool[: 1 + len(pool) // 2]
-    members = [Member(one(q.sql), -NEVER, q.close) for q in first]
-    waiting, active = pool[len(first) :], list(members)
-    plan = build_plan([member.query for member in active], table.schema, "t")
-    engine, kept = LocalEngine(plan, rng.choice([0, 4, 20])), []
-    for batch in table.to_batches(max_chunksize=rng.choice([4, 10])):
-        if waiting and rng.random() < 0.4:
-            wanted = waiting.pop()
-            query = one(wanted.sql.removesuffix(" EMIT EMPTY"))
-            seen = -NEVER if engine.seen is None else engine.seen
-            active.append(Member(query, seen, wanted.close))
-            members.append(active[-1])
-            engine.add(query)
-        leaving = rng.choice(active) if rng.random() < 0.2 and len(active) > 1 else None
-        if leaving is not None and not leaving.query.emit_empty:
-            active.remove(leaving)
-            engine.remove(leaving.query.name)
-            leaving.left = -NEVER if engine.watermark is None else engine.watermark
-        if rng.random() < 0.2:
-            engine = LocalEngine.restore(engine.plan, engine.snapshot())
-        late = -NEVER if engine.watermark is None else engine.watermark
-        kept.append(pa.Table.from_batches([batch]).filter(pc.greater_equal(batch["t"], late)))
-        collect(active, engine.feed(batch))
-    collect(active, engine.close())
-    for member in members:
-        member.check(pa.concat_tables([table.slice(0, 0), *kept]), "t")
+    pool, table = streamed(rng, 9), shaken(rng, 120, 10)
+    lateness, batch = rng.choice([0, 4, 20]), rng.choice([4, 10])
+    live(rng, pool, table, 1 + len(pool) // 2, lateness=lateness, batch=batch)
 
 
 def test_a_row_that_is_not_late_is_not_put_into_a_sealed_slice(
@@ -142,7 +109,7 @@ def test_a_row_that_is_not_late_is_not_put_into_a_sealed_slice(
 def test_aggregations_along_time_are_bounded_by_the_news(
     aggregates: str, most: int, ranges: list[int]
 ) -> None:
-    register(Gcd())
+    registered(Gcd())
     sql = ";".join(
         f"CREATE QUERY q{r} AS SELECT g, {aggregates} FROM s [RANGE {r} SLIDE 1] GROUP BY g"
         for r in ranges
@@ -162,25 +129,6 @@ def test_aggregations_along_time_are_bounded_by_the_news(
             answers += sum(table.num_rows for table in due.values())
     done = engine.statistics.final_aggregations - before
     assert 0 < done <= most * accumulators * (entries + answers)
-
-
-class Gcd(Aggregate):
-    """The greatest common divisor: neither invertible nor selective."""
-
-    name = "gcd_of"
-    identity = 0
-
-    def lift(self, value: Any) -> Any:
-        return int(value)
-
-    def combine(self, a: Any, b: Any) -> Any:
-        return math.gcd(a, b)
-
-    def lower(self, partial: Any) -> Any:
-        return partial
-
-    def result_type(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
-        return pa.int64()
 
 
 def test_groups_that_come_and_go_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +172,7 @@ def test_windows_of_very_many_slices_have_room_for_their_carries(
 
 
 def test_a_query_that_left_is_fed_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(Gcd())
+    registered(Gcd())
     monkeypatch.setattr(store, "pays_to_move", always)
     engine = engine_of(
         "CREATE QUERY a AS SELECT gcd_of(v) AS d FROM s [RANGE 4 SLIDE 1];"
@@ -234,8 +182,8 @@ def test_a_query_that_left_is_fed_no_more(monkeypatch: pytest.MonkeyPatch) -> No
         engine.feed(rows([tick], ["a"], [float(6 * tick + 6)]))
     slices = engine._state.stores[0].moving
     assert slices is not None
-    assert len(slices._own) == 2
+    assert [(key.technique, own.longest) for key, own in slices._own.items()] == [("flatfit", 9)]
     engine.remove("b")
-    assert [window.range for _, _, window in slices._own] == [4]
+    assert [(key.technique, own.longest) for key, own in slices._own.items()] == [("flatfit", 4)]
     found = engine.feed(rows([12], ["a"], [1.0]))
     assert found["a"]["d"].to_pylist() == [math.gcd(54, 60, 66, 72)]

@@ -7,26 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
-from engine.members import NEVER, Member, collect
-from engine.rich_queries import rich_queries, rich_stream
+from engine.live import Chances, live, one, shaken, streamed
 from muntin.engine import LocalEngine, sampler
 from muntin.errors import DataError
 from muntin.plan import SharedPlan, build_plan
 from muntin.plan.bind import BoundQuery
 from muntin.plan.continuity import settled
 from muntin.plan.owners import Sharing, join_all, kept_owners
-from muntin.queries import Query, queries
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.int64()})
 SQL = "CREATE QUERY {} AS SELECT sum(v) AS s, max(v) AS m FROM s [RANGE {} SLIDE {}]"
-
-
-def one(sql: str) -> Query:
-    (query,) = queries(sql)
-    return query
 
 
 class Told:
@@ -170,42 +162,17 @@ def test_what_would_lose_rows_is_refused() -> None:
 @pytest.mark.parametrize("seed", range(16))
 def test_moves_at_random_change_no_answer(seed: int) -> None:
     rng = random.Random(8800 + seed)
-    pool = rich_queries(rng, most=9)
-    streamed = [q for q in pool if "ROWS" not in q.sql and "WATTR" not in q.sql]
-    table = rich_stream(rng, rows=100)
-    shaken = [tick + rng.randrange(12) for tick in table["t"].to_pylist()]
-    table = table.take(sorted(range(100), key=shaken.__getitem__))
-    first = streamed[: 2 + len(streamed) // 2]
-    members = [Member(one(q.sql), -NEVER, q.close) for q in first]
-    waiting = streamed[len(first) :]
-    active = list(members)
+    pool, table = streamed(rng, 9), shaken(rng, 100, 12)
     sharer = Restless(rng)
-    sample = sampler(table) if rng.random() < 0.5 else None
-    asked = [member.query for member in active]
-    plan = build_plan(asked, table.schema, "t", sharer=sharer, sample=sample)
-    engine = LocalEngine(plan, rng.choice([0, 3, 20]), optimizer=sharer)
-    kept = []
-    for batch in table.to_batches(max_chunksize=rng.choice([6, 12])):
-        if waiting and rng.random() < 0.4:
-            wanted = waiting.pop()
-            # Where the gaps of a newcomer begin is its own matter.
-            query = one(wanted.sql.removesuffix(" EMIT EMPTY"))
-            seen = -NEVER if engine.seen is None else engine.seen
-            active.append(Member(query, seen, wanted.close))
-            members.append(active[-1])
-            engine.add(query)
-        leaving = rng.choice(active) if rng.random() < 0.15 and len(active) > 1 else None
-        if leaving is not None and not leaving.query.emit_empty:
-            active.remove(leaving)
-            engine.remove(leaving.query.name)
-            leaving.left = -NEVER if engine.watermark is None else engine.watermark
-        if rng.random() < 0.3:
-            engine = LocalEngine.restore(engine.plan, engine.snapshot(), optimizer=sharer)
-        late = -NEVER if engine.watermark is None else engine.watermark
-        kept.append(pa.Table.from_batches([batch]).filter(pc.greater_equal(batch["t"], late)))
-        collect(active, engine.feed(batch))
-    moved = len(engine.plan.moves)
-    collect(active, engine.close())
-    assert moved > 0 or len(streamed) < 4
-    for member in members:
-        member.check(pa.concat_tables([table.slice(0, 0), *kept]), "t")
+    engine = live(
+        rng,
+        pool,
+        table,
+        2 + len(pool) // 2,
+        lateness=rng.choice([0, 3, 20]),
+        batch=rng.choice([6, 12]),
+        chances=Chances(leave=0.15, restore=0.3),
+        optimizer=sharer,
+        sample=sampler(table) if rng.random() < 0.5 else None,
+    )
+    assert engine.plan.moves or len(pool) < 4

@@ -42,7 +42,9 @@ def costs(
     after = engine.progress()
     return (
         after.partial_aggregations - before.partial_aggregations,
-        after.final_aggregations - before.final_aggregations,
+        after.final_aggregations
+        + after.cell_aggregations
+        - (before.final_aggregations + before.cell_aggregations),
     )
 
 

@@ -180,7 +180,8 @@ def test_estimates_are_what_the_engine_counts() -> None:
     estimate = Costs(engine.plan, rate=1).operations()
     assert estimate is not None
     expected = estimate[0] * hours * 3600
-    assert done.partial_aggregations + done.final_aggregations == pytest.approx(expected, rel=0.03)
+    finals = done.final_aggregations + done.cell_aggregations
+    assert done.partial_aggregations + finals == pytest.approx(expected, rel=0.03)
 
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), "ten", True])
@@ -204,6 +205,8 @@ def test_the_page_shows_what_its_example_prints() -> None:
     with contextlib.redirect_stdout(printed):
         exec(compile(blocks[0][1], DOCS.name, "exec"), {})
     for language, shown in blocks[1:]:
+        if language == "sql":
+            continue
         assert not language
         assert shown in printed.getvalue()
 

@@ -3,6 +3,7 @@
 import importlib
 import pickle
 import random
+import re
 import sys
 import threading
 import time
@@ -269,3 +270,65 @@ def test_a_compiled_sqlglot_is_refused_with_the_remedy(monkeypatch: pytest.Monke
     monkeypatch.setattr(sqlglot.parser, "__file__", "parser.cpython-311-x86_64-linux-gnu.so")
     with pytest.raises(ImportError, match="pip uninstall sqlglotc"):
         importlib.reload(dialect)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE QUERY a WITH (technique = 'daba', prefer = 'latency') AS {}",
+        "CREATE QUERY a AS {} WITH (prefer = 'latency', technique = 'daba')",
+        "create query a with (Technique = 'daba') as {} with (PREFER = 'latency')",
+    ],
+)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "SELECT max(v) AS m FROM s [RANGE 6 SLIDE 2]",
+        "SELECT max(v) AS m FROM s [RANGE 6 SLIDE 2] WHERE v > 3",
+        "SELECT max(v) AS m FROM s [RANGE 6 SLIDE 2] EMIT EMPTY",
+        "SELECT g, max(v) AS m FROM s [RANGE 6 SLIDE 2] GROUP BY g HAVING max(v) > 2",
+    ],
+)
+def test_a_query_may_say_its_technique(text: str, body: str) -> None:
+    (query,) = queries(text.format(body))
+    assert (query.technique, query.prefer) == ("daba", "latency")
+    assert query.sql().startswith("CREATE QUERY a WITH (technique = 'daba', prefer = 'latency') AS")
+    assert queries(query.sql()) == (query,)
+    (plain,) = queries(f"CREATE QUERY a AS {body}")
+    assert plain != query
+    assert plain.technique is None
+
+
+def test_techniques_are_not_taken_over_by_queries_alike() -> None:
+    sql = "CREATE QUERY {} AS SELECT max(v) AS m FROM s [RANGE 6 SLIDE 2] WHERE v > {}{}"
+    found = queries(
+        ";".join(
+            [
+                sql.format("a", 1, ""),
+                sql.format("b", 2, " WITH (technique = 'bint')"),
+                sql.format("c", 3, " WITH (technique = 'daba')"),
+                sql.format("d", 4, ""),
+            ]
+        )
+    )
+    assert [each.technique for each in found] == [None, "bint", "daba", None]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("(technique = daba)", "expected a string"),
+        ("(technique 'daba')", "expected = after technique"),
+        ("(speed = 'high')", "expected technique or prefer"),
+        ("(prefer = 'speed')", "cannot prefer 'speed'"),
+        ("(technique = 'a', technique = 'b')", "technique is given twice"),
+        ("(technique = 'a b')", "no name of a technique"),
+        ("technique = 'daba'", "expected ( after WITH"),
+        ("(technique = 'daba'", "expected , or ) after an option"),
+    ],
+)
+def test_options_that_cannot_be_read(options: str, message: str) -> None:
+    text = f"CREATE QUERY a WITH {options} AS SELECT max(v) FROM s [RANGE 6 SLIDE 2]"
+    with pytest.raises(QueryError, match=re.escape(message)) as caught:
+        queries(text)
+    assert caught.value.problems[0].hint

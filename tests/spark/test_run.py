@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import muntin
 from muntin import sinks
 from muntin.errors import DataError, MuntinError, QueryError
 from muntin.queries import queries
@@ -77,6 +78,35 @@ def test_same_answers_as_the_local_engine(spark: Any, tmp_path: Path) -> None:
     assert late.num_rows == progress.late_rows
     assert set(late["ts"].to_pylist()) <= set(whole["ts"].to_pylist())
     assert aside.table("bad_rows").num_rows == 0
+
+
+def test_techniques_travel_with_the_plan(spark: Any, tmp_path: Path) -> None:
+    stream = FolderStream(tmp_path / "in")
+    batches = parts(trades(1800, seed=5, seconds=5000), 4)
+    own = LARGE.replace("large AS", "large WITH (technique = 'daba') AS", 1)
+    for count, told in ((2, {"technique": "flatfit"}), (4, {"prefer": "latency"})):
+        for batch in batches[count - 2 : count]:
+            stream.put(batch)
+        # Another technique may be told when a run is started again.
+        started = run(
+            stream.frame(spark),
+            VWAP + own,
+            trigger="available_now",
+            checkpoint=tmp_path / "ck",
+            sink=sinks.parquet(tmp_path / "out"),
+            partitions=1,
+            buckets=2,
+            **told,
+        )
+        assert started.await_termination(120)
+        by = {
+            final.name: {each.name for _, _, each in final.reads} for final in started.plan().finals
+        }
+        assert by == {"vwap": {told.get("technique", "running_totals")}, "large": {"daba"}}
+    answers = expected(batches, [VWAP + LARGE] * 4, lateness=0)
+    found = muntin.read(tmp_path / "out")
+    for name in ("vwap", "large"):
+        assert_same_rows(found[name], answers[name])
 
 
 def test_queries_join_and_leave(spark: Any, tmp_path: Path) -> None:

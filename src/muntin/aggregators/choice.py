@@ -56,7 +56,7 @@ class Algebra:
 
 @dataclass(frozen=True)
 class Choice:
-    """A technique, the reason for it, and its operations a slide.
+    """A technique, the reason for it, and its operations per slide.
 
     One that takes a single range has a state of its own for each of several.
     """
@@ -86,7 +86,7 @@ def choose_technique(
     'running_totals'
     >>> largest = resolve("max", [pa.int64()])
     >>> print(choose_technique(largest, [60], prefer="latency").why)
-    no step may be slow, and max can only be combined: 3.9 operations a slide, daba takes 4.87
+    no step may be slow, and max can only be combined: 3.9 operations per slide, daba takes 4.87
     >>> choose_technique(largest, [60]).name, choose_technique(largest, [2]).name
     ('slickdeque_noninv', 'panes')
     """
@@ -101,7 +101,7 @@ def choose_technique(
     # Of those that are as good as equal the last in the registry, where the simplest come first.
     best = [name for name, price in prices.items() if price <= _EVEN * least][-1]
     price = prices[best]
-    why = f"{_reason(best, algebra, prefer)}: {price:.3g} operations a slide"
+    why = f"{_reason(best, algebra, prefer)}: {price:.3g} operations per slide"
     others = [name for name in prices if prices[name] > _EVEN * price]
     if others:
         other = min(others, key=prices.__getitem__)
@@ -152,7 +152,7 @@ def legal_techniques(algebra: Algebra, ranges: int = 1) -> tuple[str, ...]:
 
 
 def operations(name: str, ranges: Iterable[int]) -> float:
-    """Operations a slide where every range is answered, as the technique counts them on average.
+    """Operations per slide where every range is answered, as the technique counts them on average.
 
     The papers' Ω is another number (`muntin.optimizer.costs.omega`): it prices trees by the
     formulas of the papers.

@@ -57,7 +57,8 @@ def names() -> tuple[str, ...]:
 def register(card: Card, state: Any) -> None:
     """Add a technique of your own, by its card and its state class (see `contract`).
 
-    It is then taken by name wherever techniques are, and weighed where they are chosen.
+    It is then taken by name wherever techniques are, and weighed where they are chosen. It is known
+    in this process: on Spark, register it where workers import it too.
     """
     if card.name in _BY_NAME:
         raise AggregateError(

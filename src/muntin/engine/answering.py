@@ -31,12 +31,16 @@ RowTimes = Callable[[Ints, Ints], tuple[Ints, Ints]]
 
 @dataclass
 class Answered:
-    """Results by query, their last window that holds a row, failed values, aggregations."""
+    """Results by query, their last window that holds a row, failed values, aggregations.
+
+    ``steps`` are those along time, ``cell_steps`` those along cells.
+    """
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
     steps: int = 0
+    cell_steps: int = 0
 
 
 class Answerer:
@@ -57,8 +61,7 @@ class Answerer:
         for index, wanted in asked.items():
             moving = stores[index].moving
             if moving is not None:
-                wanted = self._answer_moving(moving, wanted, answered)  # noqa: PLW2901
-            if not wanted:
+                self._answer_moving(moving, wanted, answered)
                 continue
             parts = stores[index].parts()
             if parts is not None and are_worth(parts, wanted):
@@ -68,6 +71,7 @@ class Answerer:
             for family in wanted:
                 self._show(family, self._rows(family, stage.answer(family)), answered)
             answered.steps += stage.steps
+            answered.cell_steps += stage.cell_steps
         return answered
 
     def _stage(self, index: int, table: SliceTable) -> StageB:
@@ -86,28 +90,29 @@ class Answerer:
             # Compiled before several threads ask for it.
             self._evaluator(family)
 
-        def answer(batches: Sequence[PartialBatch]) -> tuple[list[Rows], int]:
+        def answer(batches: Sequence[PartialBatch]) -> tuple[list[Rows], int, int]:
             stage = self._stage(index, merge(self.plan.partials[index], batches))
-            return [self._rows(family, stage.answer(family)) for family in wanted], stage.steps
+            rows = [self._rows(family, stage.answer(family)) for family in wanted]
+            return rows, stage.steps, stage.cell_steps
 
         with ThreadPoolExecutor(self._threads, thread_name_prefix="muntin-part") as pool:
             found = list(pool.map(answer, parts))
         for number, family in enumerate(wanted):
-            self._show(family, joined([rows[number] for rows, _ in found]), answered)
-        answered.steps += sum(steps for _, steps in found)
+            self._show(family, joined([rows[number] for rows, _, _ in found]), answered)
+        answered.steps += sum(steps for _, steps, _ in found)
+        answered.cell_steps += sum(cells for _, _, cells in found)
 
     def _answer_moving(
         self, moving: MovingSlices, wanted: list[Family], answered: Answered
-    ) -> list[Family]:
-        """Answer families from finals that move on; those that are better answered otherwise."""
+    ) -> None:
+        """Answer families from finals that move on."""
         stage = MovingStage(moving)
-        listed = [(family, stage.rows_of(family)) for family in wanted]
-        found = [(family, rows) for family, rows in listed if rows is not None]
-        answers = stage.answer([each[0] for each in found], [each[1] for each in found])
-        for (family, _), answer in zip(found, answers, strict=True):
+        rows = [stage.rows_of(family) for family in wanted]
+        for family, answer in zip(wanted, stage.answer(wanted, rows), strict=True):
             self._show(family, self._rows(family, answer), answered)
-        answered.steps += stage.steps + moving.taken_steps()
-        return [family for family, rows in listed if rows is None]
+        steps, cells = moving.taken_steps()
+        answered.steps += stage.steps + steps
+        answered.cell_steps += stage.cell_steps + cells
 
     def _rows(self, family: Family, answer: Answer) -> Rows:
         """The answer as the users' columns, filtered by HAVING."""

@@ -178,6 +178,7 @@ class LocalEngine:
     def _results(self, answered: Answered) -> Results:
         self.statistics.errors.update(answered.errors)
         self.statistics.final_aggregations += answered.steps
+        self.statistics.cell_aggregations += answered.cell_steps
         return answered.tables
 
     def add(self, query: Query) -> None:
@@ -238,6 +239,8 @@ class LocalEngine:
             sharer=self._optimizer or share_all,
             watermark=self.watermark,
             zone=old.zone,
+            technique=old.technique,
+            prefer=old.prefer,
         )
         if self.lateness is not None:
             check_streams(plan)

@@ -23,8 +23,10 @@ class Statistics:
         bad_rows: Rows without a time.
         errors: Per query, the values that failed: overflow, division by zero, a bad cast.
         partial_aggregations: Updates of partials by rows; one that several queries share is one.
-        final_aggregations: Steps of running totals over partials, and two for each partial and
-            window that is read off them.
+        final_aggregations: Aggregations along time, which make windows of slices: combinations,
+            subtractions and comparisons, for every group and accumulator where finals move on.
+        cell_aggregations: Aggregations along cells, which make partials of a predicate of those of
+            its cells, or slices of a query's own of the shared ones.
     """
 
     rows: int = 0
@@ -33,6 +35,7 @@ class Statistics:
     errors: Counter[str] = field(default_factory=Counter)
     partial_aggregations: int = 0
     final_aggregations: int = 0
+    cell_aggregations: int = 0
 
     def take(self, output: StageOutput) -> None:
         """Count what stage A made of a batch."""
@@ -64,12 +67,18 @@ class Progress:
     errors: Counter[str]
     partial_aggregations: int
     final_aggregations: int
+    cell_aggregations: int
     watermark: int | None
     slices: int
     cells: int
     groups: int
     state_bytes: int
     heads: int = 0
+
+    @property
+    def aggregations(self) -> int:
+        """All of them: of rows, along cells and along time."""
+        return self.partial_aggregations + self.cell_aggregations + self.final_aggregations
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
@@ -84,6 +93,7 @@ class Progress:
             "bytes of state": self.state_bytes,
             "partial aggregations": self.partial_aggregations,
             "final aggregations": self.final_aggregations,
+            "cell aggregations": self.cell_aggregations,
         }
         facts = {name: f"{number:,}" for name, number in counts.items()}
         facts["watermark"] = "-" if self.watermark is None else f"{self.watermark:,}"

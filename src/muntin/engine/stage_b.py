@@ -77,16 +77,17 @@ class Answer:
 class StageB:
     """Answers families of queries over the slices of one set of partials.
 
-    ``steps`` counts the aggregations. Cells are counted as they are worked off: a step of a
-    running total is one, what is read off it two. For the strategies of the papers each partial
-    that goes into a window or a predicate is one, as the papers count.
+    ``steps`` counts the aggregations along time, ``cell_steps`` those along cells. Both are
+    counted as they are worked off: a step of a running total is one, what is read off it two. For
+    the strategies of the papers each partial that goes into a window or a predicate is one, as the
+    papers count.
     """
 
     def __init__(self, node: Partials, table: SliceTable, slicing: Slicing) -> None:
         self.node = node
         # Only Cutty slices have heads.
         self._slicing = slicing if slicing.marks else None
-        self.steps = 0
+        self.steps = self.cell_steps = 0
         self.table = table
         self._rolled: dict[tuple[int, ...], RolledUp] = {}
         self._placer: Placer | None = None
@@ -109,7 +110,8 @@ class StageB:
         sizes = np.diff(placement.rows[runs])
         most = int(np.argmax(sizes))
         check_size(family.finals[most], int(sizes[most]), MAX_RESULT_ROWS)
-        self.steps += placement.steps + 2 * placement.size
+        self.steps += 2 * placement.size
+        self.cell_steps += placement.steps
         lowered = [self._placer.lower(lowering, placement) for lowering in family.lowerings]
         failed = [each.errors for each in lowered if each.errors is not None]
         flags = [each.to_numpy(zero_copy_only=False).astype(np.int64) for each in failed]
@@ -129,7 +131,10 @@ class StageB:
             return None
         held = np.flatnonzero(found.entries())
         lowered = [found.lower(number) for number in range(len(family.lowerings))]
-        self.steps += found.steps
+        # A run is one difference of totals; all else gathers cells.
+        along = min(found.asking.numbers.size, found.steps)
+        self.steps += along
+        self.cell_steps += found.steps - along
         values = [each.values.take(pa.array(held)) for each in lowered]
         failed = [each.errors.take(pa.array(held)) for each in lowered if each.errors is not None]
         flags = [each.to_numpy(zero_copy_only=False).astype(np.int64) for each in failed]
@@ -160,7 +165,7 @@ class StageB:
         """Partials of some predicates, made once for all families that read them."""
         if members not in self._rolled:
             self._rolled[members] = RolledUp(self.table, self.node.selection, members)
-            self.steps += self._rolled[members].steps
+            self.cell_steps += self._rolled[members].steps
         return self._rolled[members]
 
     def _reads(self, starts: Ints, windows: WindowTable) -> int:
@@ -289,10 +294,10 @@ def _filled(held: WindowTable, family: Family) -> WindowTable:
     return WindowTable(every, owners, held.lows[at], ends, offsets, None, heads, held.slices)
 
 
-def check_size(final: Final, rows: int, most: int) -> None:
+def check_size(final: Final, rows: float, most: int) -> None:
     """Refuse results of more rows than anybody can want."""
     if rows > most:
         empty = ", or leave out EMIT EMPTY" if final.query.emit_empty else ""
         raise DataError(
-            f"query {final.name} would give {rows:,} rows", hint=f"use a larger SLIDE{empty}"
+            f"query {final.name} would give {rows:,.0f} rows", hint=f"use a larger SLIDE{empty}"
         )

@@ -13,6 +13,7 @@ from muntin.engine.families import FIRST_WINDOW, LAST_WINDOW, Due
 from muntin.engine.joining import OldCut, carry_cuts, carry_stores, first_window
 from muntin.engine.partials import PartialBatch
 from muntin.engine.slices.array_pack import Arrays
+from muntin.engine.slices.own_slices import OwnKey
 from muntin.engine.snapshot import pack, pack_base, unpack, unpack_base
 from muntin.engine.store import BEGINNING, SliceStore
 from muntin.errors import DataError
@@ -139,20 +140,19 @@ class State:
         self.plan, self._answer = plan, Answerer(plan, self._row_times, self.threads)
         self.stores, self._old_cuts, self._next = stores, cuts, next_windows
         self._gaps = {name: k for name, k in self._gaps.items() if name in stay}
-        self._forget_techniques()
+        self._adopt_techniques()
 
-    def _forget_techniques(self) -> None:
-        """Let go of what was kept for queries that have left."""
+    def _adopt_techniques(self) -> None:
+        """Let what is kept go over to the techniques of the plan."""
         for place, store in enumerate(self.stores):
             if store.moving is not None:
-                read = (
-                    (index, lowering.member, final.window)
-                    for final in self.plan.finals
-                    if final.partials == place
-                    for lowering in final.lowerings
-                    for index in lowering.accumulators
-                )
-                store.moving.forget_others(set(read))
+                asked: dict[OwnKey, int] = {}
+                for final in self.plan.finals if store.node.is_driven else ():
+                    for index, member, technique in final.reads:
+                        if technique.is_own and final.partials == place:
+                            key = OwnKey.of(technique.name, index, member, final.window)
+                            asked[key] = max(asked.get(key, 0), final.window.range)
+                store.moving.adopt(store.node, asked)
 
     def snapshot(self, **extra: object) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on identically.

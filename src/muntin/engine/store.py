@@ -97,19 +97,20 @@ class SliceStore:
 
         What came since the last time decides how slices are kept. Where it is more than what was
         there before, all of it is merged, and windows are answered from the whole, which costs no
-        more than the news. Where it is less, finals move on by what is sealed, if they may.
+        more than the news. Where it is less, finals move on by what is sealed, if they may; and
+        always where a query has structures of its own.
         """
         news, self._news = self._news, 0
-        if self.keeps_log:
-            if self.moving is None:
-                self._move()
-        elif self.moving is None:
+        driven = self.node.is_driven or self.keeps_log
+        if self.moving is not None:
+            pays = driven or pays_to_move(news, self.moving.size - news)
+            if (self.moving.is_worn and not self.keeps_log) or not pays:
+                self._merged, self.moving, may_move = self.moving.table(), None, False
+        elif may_move and not driven:
             waiting = sum(batch.starts.size for batch in self._pending)
-            pays = pays_to_move(max(news, waiting), self._merged.starts.size)
-            if may_move and pays and MovingSlices.takes(self.node):
-                self._move()
-        elif self.moving.is_worn or not pays_to_move(news, self.moving.size - news):
-            self._merged, self.moving = self.moving.table(), None
+            may_move = pays_to_move(max(news, waiting), self._merged.starts.size)
+        if self.moving is None and (driven or may_move) and MovingSlices.takes(self.node):
+            self._move()
         if self.moving is not None:
             self.moving.seal(frontier)
 
@@ -168,8 +169,6 @@ class SliceStore:
         store.covered, store.told = self.covered, self.told
         store._pending, store._merged, store._news = self._pending, self._merged, self._news
         store.moving, store.keeps_log = self.moving, self.keeps_log
-        if store.moving is not None:
-            store.moving.node = node
         return store
 
     @property

@@ -14,7 +14,9 @@ from muntin.plan.nodes import (
     SharedPlan,
     Slicing,
     Strategy,
+    Technique,
 )
+from muntin.plan.techniques import Preferences
 from muntin.plan.timeline import Timeline
 
 __all__ = [
@@ -26,9 +28,11 @@ __all__ = [
     "Move",
     "OutputColumn",
     "Partials",
+    "Preferences",
     "SharedPlan",
     "Slicing",
     "Strategy",
+    "Technique",
     "Timeline",
     "Weighed",
     "build_plan",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from muntin.aggregators.choice import Prefer
 from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zones import UTC, Zone
 from muntin.garbage import uncollected
@@ -30,6 +31,7 @@ from muntin.plan.nodes import (
 from muntin.plan.owners import Sharer, Sharing, kept_owners, owned, share_all, shared
 from muntin.plan.sampling import Guess, Sampler, sample_cells
 from muntin.plan.strategies import Tree, fragments, shards, slices, unshared
+from muntin.plan.techniques import Preferences, with_techniques
 from muntin.plan.timeline import Timeline
 from muntin.queries import Query
 from muntin.windows import EdgeClass, Window, cut_classes, reduce_classes
@@ -50,6 +52,7 @@ class _Options:
     sharer: Sharer
     watermark: int | None
     zone: Zone
+    told: Preferences
 
 
 def build_plan(
@@ -65,6 +68,8 @@ def build_plan(
     sharer: Sharer = share_all,
     watermark: int | None = None,
     zone: Zone = UTC,
+    technique: str | None = None,
+    prefer: Prefer = "throughput",
 ) -> SharedPlan:
     """Bind queries to a schema and share what they have in common.
 
@@ -84,6 +89,8 @@ def build_plan(
             (``slices``, ``shards`` and ``cells``); all are if not given.
         watermark: The time up to which the windows of queries that run already are answered.
         zone: Where the local times are that expressions ask for; that of the previous plan.
+        technique: The final technique of queries that name none themselves; chosen if not given.
+        prefer: What a choice goes by: ``throughput`` or ``latency``.
 
     >>> from muntin.queries import queries
     >>> schema = pa.schema({"ts": pa.timestamp("us"), "v": pa.float64()})
@@ -101,8 +108,9 @@ def build_plan(
             f"the queries run in the time zone {previous.zone.name}, not in {zone.name}",
             hint="plan them from the beginning in another one",
         )
+    told = Preferences(technique, prefer)
     timeline = Timeline.of(schema, time)
-    options = _Options(strategy, slicing, sample, previous, sharer, watermark, zone)
+    options = _Options(strategy, slicing, sample, previous, sharer, watermark, zone, told)
     with uncollected():
         bound = _bound(queries, Binding(schema, timeline, tables, zone))
         sharing = shared(bound, strategy, sharer, previous)
@@ -168,13 +176,14 @@ def _share(
     if sharing.combined and options.slicing != "cutty":
         ordered = {final.partials for final in listed if not final.commutative}
         nodes, combined = combine(nodes, tuple(slicings.values()), ordered)
+    named, nodes = with_techniques(listed, nodes, tuple(slicings.values()), options.told)
     return SharedPlan(
         schema,
         timeline,
         relations,
         tuple(slicings.values()),
         nodes,
-        listed,
+        named,
         options.strategy,
         options.slicing,
         sharing.why,
@@ -182,6 +191,8 @@ def _share(
         _moves(queries, sharing, options.previous),
         options.zone,
         combined,
+        technique=options.told.technique,
+        prefer=options.told.prefer,
     )
 
 

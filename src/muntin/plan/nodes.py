@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates import Part, ResolvedAggregate
+from muntin.aggregators.choice import Prefer
 from muntin.expressions import Bound
 from muntin.expressions.zones import UTC, Zone
 from muntin.plan.moves import Move, Weighed
@@ -81,6 +82,8 @@ class Partials:
     same slices, groups and cells: rows go into those, and come from there. They take over the
     queries of these once no window reaches back to ``since``, the largest event time when that
     began.
+
+    ``is_driven`` says that some query has structures of its own, which are fed with what is sealed.
     """
 
     number: int
@@ -95,6 +98,7 @@ class Partials:
     twin: int | None = None
     since: int | None = None
     combined: int | None = None
+    is_driven: bool = False
 
     @property
     def is_fed(self) -> bool:
@@ -119,6 +123,19 @@ class Combined:
 
     slicing: Slicing
     node: Partials
+
+
+@dataclass(frozen=True)
+class Technique:
+    """How windows are made of the slices of one accumulator: by its registry name, and why.
+
+    One that is a query's own goes over slices that the query's edges alone cut; otherwise one
+    structure over the shared slices serves all queries.
+    """
+
+    name: str
+    why: str
+    is_own: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,7 +165,8 @@ class OutputColumn:
 class Final:
     """How one query's windows are assembled from partials and shown.
 
-    ``member`` is the place of its predicate in the partials' selection.
+    ``member`` is the place of its predicate in the partials' selection. ``techniques`` has those of
+    each lowering, one for each of its accumulators.
     """
 
     query: Query
@@ -160,6 +178,16 @@ class Final:
     having: Bound | None
     schema: pa.Schema
     member: int = 0
+    techniques: tuple[tuple[Technique, ...], ...] = ()
+
+    @property
+    def reads(self) -> list[tuple[int, int, Technique]]:
+        """The accumulators that it reads, each with a predicate and by a technique."""
+        return [
+            (index, lowering.member, technique)
+            for lowering, techniques in zip(self.lowerings, self.techniques, strict=True)
+            for index, technique in zip(lowering.accumulators, techniques, strict=True)
+        ]
 
     @property
     def name(self) -> str:
@@ -195,6 +223,8 @@ class SharedPlan:
     zone: Zone = UTC  # of local times in expressions; windows are aligned in UTC
     combined: tuple[Combined, ...] = ()
     placement: str = ""  # who has placed the trees without groups on Spark's buckets
+    technique: str | None = None  # of queries that name none themselves
+    prefer: Prefer = "throughput"  # where queries do not say it themselves
 
     def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
         """Every distinct expression that rows of a relation are evaluated for, in order."""
@@ -297,4 +327,6 @@ def _pattern(final: Final) -> tuple[object, ...]:
     )
     shown = tuple(output.value for output in final.outputs)
     columns = (tuple(final.schema.names), tuple(final.schema.types))
-    return final.partials, alone, lowerings, shown, final.having, columns
+    # Reasons differ with the window.
+    by = tuple([(each.name, each.is_own) for listed in final.techniques for each in listed])
+    return final.partials, alone, lowerings, by, shown, final.having, columns

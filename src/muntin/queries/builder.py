@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from muntin.errors import Problem, QueryError
 from muntin.queries.join import JoinKind
 from muntin.queries.normalize import canonical_text, dotted, quote
 from muntin.queries.parser import parse, parse_expression
-from muntin.queries.query import Query
+from muntin.queries.query import Query, options_text
 from muntin.queries.source import check_text, shown
 from muntin.queries.spellings import window_text
 from muntin.queries.statements import CreateQuery
@@ -50,6 +51,8 @@ class QueryBuilder:
     outputs: tuple[tuple[str, str | None], ...] = ()
     filters: tuple[str, ...] = ()
     empty: bool = False
+    technique: str | None = None
+    preference: str | None = None
 
     def window(
         self,
@@ -133,6 +136,21 @@ class QueryBuilder:
         """Whether windows without rows give a row too."""
         return replace(self, empty=emit)
 
+    def by(
+        self, technique: str | None = None, prefer: Literal["throughput", "latency"] | None = None
+    ) -> QueryBuilder:
+        """The final technique of all its aggregates, or what the planner is to choose it by.
+
+        >>> from muntin.queries import query
+        >>> print(query("top").window(6, 2).agg("max(v)").by("daba_lite").build())
+        CREATE QUERY top WITH (technique = 'daba_lite') AS SELECT max(v) AS `max(v)` FROM input \
+[RANGE 6 SLIDE 2]
+        """
+        for each, what in ((technique, "the name of a technique"), (prefer, "what is preferred")):
+            if each is not None:
+                check_text(each, what)
+        return replace(self, technique=technique, preference=prefer)
+
     def sql(self) -> str:
         """The query as SQL text, which may still hold problems."""
         if self.spec is None:
@@ -141,7 +159,7 @@ class QueryBuilder:
         items = ", ".join(_item(*item) for item in self.groups + self.outputs)
         alias = f" AS {quote(self.alias)}" if self.alias is not None else ""
         lines = [
-            f"CREATE QUERY {quote(self.name)} AS",
+            f"CREATE QUERY {quote(self.name)}{options_text(self.technique, self.preference)} AS",
             f"SELECT {items or 'window_start'}",
             f"FROM {dotted(self.source)}{alias} {window_text(self.spec, self.time)}",
             *self.joins,

@@ -38,9 +38,14 @@ class WindowClause(exp.Expression):
 
 
 class CreateQueryNode(exp.Expression):
-    """CREATE [OR REPLACE] QUERY ``this`` AS ``expression``."""
+    """CREATE [OR REPLACE] QUERY ``this`` [WITH (``options``)] AS ``expression``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True, "replace": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expression": True,
+        "replace": False,
+        "options": False,
+    }
 
 
 class DropQueryNode(exp.Expression):

@@ -12,7 +12,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.expressions.grammar import ExpressionParser
-from muntin.queries.clauses import CreateQueryNode, DropQueryNode, WindowClause
+from muntin.queries.clauses import CreateQueryNode, DropQueryNode, OptionNode, WindowClause
 from muntin.queries.join_grammar import JoinGrammar
 from muntin.queries.source import shown
 from muntin.queries.window_grammar import WindowGrammar
@@ -24,6 +24,8 @@ _OPEN = TokenType.L_PAREN
 _NULLS = (["IGNORE", "NULLS"], ["RESPECT", "NULLS"])
 _AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
 STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
+QUERY_OPTIONS = ("technique", "prefer")
+QUERY_OPTION_HINT = "write WITH (technique = 'daba'), or WITH (prefer = 'latency')"
 FILE_KINDS = ("STREAM", "TABLE", "SINK")
 FILE_ONLY_HINT = "run a file that has it with muntin run; in Python, pass frames and sinks instead"
 
@@ -158,9 +160,46 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
 
     def _parse_create_query(self, replace: bool) -> exp.Expr:
         name = self._parse_query_name("CREATE QUERY name AS SELECT ...")
+        options = self._parse_query_options()
         if not self._match(TokenType.ALIAS):
             self.refuse("expected AS after the name", "write CREATE QUERY name AS SELECT ...")
-        return CreateQueryNode(this=name, expression=self._parse_query(), replace=replace)
+        query = self._parse_query()
+        options += self._parse_query_options()
+        return CreateQueryNode(this=name, expression=query, replace=replace, options=options)
+
+    def _parse_query_options(self) -> list[exp.Expr]:
+        """WITH and its options, before AS or behind the query."""
+        if not self._match(TokenType.WITH):
+            return []
+        if not self._match(TokenType.L_PAREN):
+            self.refuse("expected ( after WITH", QUERY_OPTION_HINT)
+        options = [self._parse_query_option()]
+        while self._match(TokenType.COMMA):
+            options.append(self._parse_query_option())
+        if not self._match(TokenType.R_PAREN):
+            self.refuse("expected , or ) after an option", QUERY_OPTION_HINT)
+        return options
+
+    def _parse_query_option(self) -> exp.Expr:
+        key = self._curr
+        if key.text.lower() not in QUERY_OPTIONS:
+            self.refuse("expected technique or prefer", QUERY_OPTION_HINT)
+        self._advance()
+        if not self._match(TokenType.EQ):
+            self.refuse(f"expected = after {shown(key.text)}", QUERY_OPTION_HINT)
+        value = self._curr
+        if value.token_type != TokenType.STRING:
+            self.refuse("expected a string", QUERY_OPTION_HINT)
+        self._advance()
+        option = OptionNode(this=key.text.lower(), value=value.text, at=value.start)
+        return option.update_positions(key)
+
+    def _parse_table_hints(self) -> list[exp.Expr] | None:
+        """Hints of other systems; but the options of a query may follow its stream."""
+        following = self._tokens[self._index + 2 : self._index + 3]
+        if following and following[0].text.lower() in QUERY_OPTIONS:
+            return None
+        return super()._parse_table_hints()
 
     def _parse_drop_statement(self) -> exp.Expr:
         if not self._match_texts(("QUERY",)):

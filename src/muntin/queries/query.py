@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from sqlglot import exp
 
@@ -16,6 +17,7 @@ from muntin.queries.spellings import window_text
 from muntin.windows import Window
 
 BOUNDS = ("window_start", "window_end")
+PREFERENCES = ("throughput", "latency")
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +56,8 @@ class Query:
         bounds: The names of the window's start and end in results.
         joins: Tables that rows are joined with. Columns keep their qualifiers then, which are
             aliases if there are some; without joins columns are stored without them.
+        technique: The final technique of all its aggregates; chosen by the planner if not given.
+        prefer: What the planner chooses by: ``throughput`` or ``latency``; None if not said.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.
 
     >>> from muntin.queries import queries
@@ -76,6 +80,8 @@ class Query:
     time: str | None = None
     joins: tuple[Join, ...] = ()
     bounds: tuple[str, str] = BOUNDS
+    technique: str | None = None
+    prefer: Literal["throughput", "latency"] | None = None
     text: SourceText = field(default_factory=SourceText)
 
     @property
@@ -102,7 +108,8 @@ class Query:
         items = [f"{bound} AS {quote(name)}" for bound, name in bounds if name != bound]
         items += [_item(output.node, output.name) for output in self.group_by]
         items += [_item(self._spelled_out(output.node), output.name) for output in self.select]
-        words = [f"CREATE QUERY {quote(self.name)} AS SELECT {', '.join(items)}"]
+        head = f"CREATE QUERY {quote(self.name)}{options_text(self.technique, self.prefer)}"
+        words = [f"{head} AS SELECT {', '.join(items)}"]
         words.append(f"FROM {self._source_text()} {window_text(self.window, self.time)}")
         words += [join.sql() for join in self.joins]
         if self.where is not None:
@@ -145,6 +152,18 @@ class Query:
 
     def __str__(self) -> str:
         return self._sql
+
+
+def options_text(technique: str | None, prefer: str | None) -> str:
+    """What stands between a query's name and AS, with a space before it.
+
+    >>> options_text("daba", None), options_text(None, None)
+    (" WITH (technique = 'daba')", '')
+    """
+    said = {"technique": technique, "prefer": prefer}
+    given = {key: value.replace("'", "''") for key, value in said.items() if value is not None}
+    options = ", ".join(f"{key} = '{value}'" for key, value in given.items())
+    return f" WITH ({options})" if options else ""
 
 
 def _item(node: exp.Expr, name: str) -> str:

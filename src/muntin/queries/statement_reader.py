@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace as with_options
 from itertools import count
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -18,7 +20,8 @@ from muntin.queries.clauses import (
 )
 from muntin.queries.declarations import MAX_NAME, Reference, declare, reference
 from muntin.queries.depth import MAX_NESTING, MAX_WORDS, too_nested
-from muntin.queries.grammar import Grammar, RefusedError
+from muntin.queries.grammar import QUERY_OPTION_HINT, Grammar, RefusedError
+from muntin.queries.query import PREFERENCES
 from muntin.queries.report import Report
 from muntin.queries.source import Lines, position, shown
 from muntin.queries.statements import CreateQuery, DropQuery, FileStatement
@@ -104,7 +107,9 @@ class StatementReader:
             return self._query(name, node.expression, False, names, reference(node.this))
         if isinstance(node, CreateQueryNode):
             self._check_name(node.this)
-            return self._query(node.name, node.expression, bool(node.args.get("replace")), names)
+            options = self._options(node)
+            replaces = bool(node.args.get("replace"))
+            return self._query(node.name, node.expression, replaces, names, options=options)
         return self._query(names.numbered(number), node, False, names)
 
     def parse(self, condition: bool = False) -> exp.Expr | None:
@@ -144,6 +149,7 @@ class StatementReader:
         replace: bool,
         names: QueryNames,
         sink: Reference | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> CreateQuery | None:
         self.report.query = name
         if name.lower() in names.used and not replace:
@@ -160,10 +166,28 @@ class StatementReader:
         table = node.find(exp.Table)
         from_start = None if table is None else position(table.this)
         head = _head(self.tokens)
-        if head is not None:
+        if options:
+            query = with_options(query, **options)
+        elif head is not None:
             self.templates.learn(self.tokens[head:], query, clause, from_start)
         start = self.report.start
         return CreateQuery(query, replace, sink, start, start if from_start is None else from_start)
+
+    def _options(self, node: CreateQueryNode) -> dict[str, str]:
+        """The options of WITH; whether a technique takes the query is for the planner to say."""
+        options: dict[str, str] = {}
+        for option in node.args.get("options") or ():
+            key, value = option.this, option.args["value"]
+            if key in options:
+                self.report.add(option, f"{key} is given twice", QUERY_OPTION_HINT)
+            elif key == "prefer" and value not in PREFERENCES:
+                message = f"a query cannot prefer {shown(value)!r}"
+                self.report.add(option, message, f"use {' or '.join(PREFERENCES)}")
+            elif key == "technique" and not _is_name(value):
+                message = f"{shown(value)!r} is no name of a technique"
+                self.report.add(option, message, QUERY_OPTION_HINT)
+            options[key] = value
+        return options
 
     def _known(self, names: QueryNames, number: int) -> CreateQuery | None:
         """The query, if one that differs in constants only has been read before."""

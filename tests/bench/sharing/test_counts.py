@@ -34,7 +34,7 @@ def test_counts_are_those_of_the_runs(market: Market, counts: list[Counts]) -> N
     for each in counts:
         work = workload(each.workload, 16, each.seed)
         _, cells = prepare(market, work).run()
-        assert each.cells == cells.partial_aggregations + cells.final_aggregations
+        assert each.cells == cells.aggregations
         assert each.unshared == satisfied(work, columns_of(market))
         assert each.fewer == (each.unshared / each.shared, each.unshared / each.cells)
 

@@ -129,7 +129,7 @@ def _answers(plan: SharedPlan, table: pa.Table) -> tuple[pa.ChunkedArray, Progre
 
 
 def _aggregations(progress: Progress) -> int:
-    return progress.partial_aggregations + progress.final_aggregations
+    return progress.aggregations
 
 
 def _pivot(

@@ -86,7 +86,7 @@ def figure_10(rows: int, queries: int) -> Part:
     market, work = hour(rows, min(SYMBOLS, rows)), workload("B", queries)
     periods = counted(work, columns_of(market))
     _, progress = prepare(market, work, "fragments").run()
-    done = progress.partial_aggregations + progress.final_aggregations
+    done = progress.aggregations
     here = _average(periods)
     engine = sum(each.unshared for each in periods) / done
     lines = tuple(

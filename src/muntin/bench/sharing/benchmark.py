@@ -156,7 +156,8 @@ def _pivot(
 
 def _aggregations(found: Found) -> str:
     progress = found.progress
-    return f"{progress.partial_aggregations:,} + {progress.final_aggregations:,}"
+    finals = progress.final_aggregations + progress.cell_aggregations
+    return f"{progress.partial_aggregations:,} + {finals:,}"
 
 
 def figure(name: str, found: Iterable[Found]) -> Plot:

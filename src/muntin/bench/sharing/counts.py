@@ -85,8 +85,8 @@ def _count(market: Market, work: Workload, seed: int, columns: Columns) -> Count
 
 
 def aggregations(progress: Progress) -> int:
-    """Partial and final aggregations together."""
-    return progress.partial_aggregations + progress.final_aggregations
+    """Partial and final aggregations together, along cells and along time."""
+    return progress.aggregations
 
 
 def spread(values: Iterable[float], form: str = ",.0f") -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,12 @@ from muntin.aggregates.columns import empty
 from muntin.compiled import compiled
 from muntin.engine.families import Family
 from muntin.engine.slices.moving_slices import MovingSlices
-from muntin.engine.slices.own_slices import read_slots
+from muntin.engine.slices.own_slices import OwnKey
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.sealed_log import Objects
 from muntin.engine.slices.stretches import Trail, last_before
 from muntin.engine.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
+from muntin.plan.nodes import Technique
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -29,8 +31,24 @@ _MOST_PER_SLICE = 4
 _FEW_WINDOWS = 1 << 10
 
 
-# What is read: the place of a family, an accumulator, and the predicate of each query.
-_Read = tuple[int, int, tuple[int, ...]]
+@dataclass(frozen=True)
+class _Read:
+    """What is read: the place of a family, an accumulator, and the predicate of each query."""
+
+    place: int
+    index: int
+    members: tuple[int, ...]
+    technique: Technique
+
+
+class _OwnRead(NamedTuple):
+    """A window of a structure over own slices: whose accumulators go into a column from ``low``."""
+
+    end: int
+    range: int
+    slots: Ints
+    into: PartColumn
+    low: int
 
 
 @dataclass(frozen=True)
@@ -61,11 +79,12 @@ class MovingStage:
 
     def __init__(self, slices: MovingSlices) -> None:
         self._slices = slices
-        self.steps = 0
+        # Aggregations along time, and along cells.
+        self.steps = self.cell_steps = 0
         self._held = slices.places.held()
 
-    def rows_of(self, family: Family) -> _Rows | None:
-        """The windows and groups that a family has answers for; None where there are too many."""
+    def rows_of(self, family: Family) -> _Rows:
+        """The windows and groups that a family has answers for."""
         log = self._slices.log
         ranges, slides, phases, least, most = family.windows.T
         if not log.size:
@@ -78,25 +97,40 @@ class MovingStage:
         if family.gap is not None:
             lowest = np.minimum(lowest, family.gap)
         sizes = np.maximum(highest - lowest + 1, 0)
+        found: list[Ints] | None = None
+        most_listed = _FEW_WINDOWS + _MOST_PER_SLICE * log.slices * len(sizes)
         if family.finals[0].query.emit_empty:
             check_size(family.finals[0], int(sizes.max()), MAX_FILLED_ROWS)
-        elif sizes.sum(dtype=np.float64) > _FEW_WINDOWS + _MOST_PER_SLICE * log.slices * len(sizes):
-            return None
+        elif sizes.sum(dtype=np.float64) > most_listed:
+            starts = log.starts()
+            found = [self._holding(starts, family, query) for query in range(len(sizes))]
+            sizes = np.array([each.size for each in found])
         queries = np.repeat(np.arange(sizes.size), sizes)
         offsets = np.concatenate(([0], np.cumsum(sizes)))
-        windows = np.arange(queries.size) - offsets[queries] + lowest[queries]
+        if found is None:
+            windows = np.arange(queries.size) - offsets[queries] + lowest[queries]
+        else:
+            windows = np.concatenate(found)
         ends = phases[queries] + windows * slides[queries]
         since = ends - ranges[queries]
         lows, highs = log.positions(since), log.positions(ends)
-        found = _Rows(
-            windows,
-            offsets,
-            queries,
-            lows,
-            highs,
-            *self._listed(family, lows, highs, since, queries),
-        )
-        return _filled(found, family.gap) if family.finals[0].query.emit_empty else found
+        listed = self._listed(family, lows, highs, since, queries)
+        rows = _Rows(windows, offsets, queries, lows, highs, *listed)
+        return _filled(rows, family.gap) if family.finals[0].query.emit_empty else rows
+
+    def _holding(self, starts: Ints, family: Family, query: int) -> Ints:
+        """The numbers of the windows of one query that hold a slice, found slice by slice."""
+        span, slide, phase, least, most = family.windows[query].tolist()
+        firsts = np.maximum((starts - phase) // slide + 1, least)
+        lasts = np.minimum((starts + span - phase) // slide, most)
+        # Slices rise, and so do the windows that each is the first to be in.
+        firsts[1:] = np.maximum(firsts[1:], np.maximum.accumulate(lasts)[:-1] + 1)
+        sizes = np.maximum(lasts - firsts + 1, 0)
+        check_size(family.finals[query], float(sizes.sum(dtype=np.float64)), MAX_RESULT_ROWS)
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        slices = np.repeat(np.arange(sizes.size), sizes)
+        found: Ints = np.arange(slices.size) - offsets[slices] + firsts[slices]
+        return found
 
     def _listed(
         self, family: Family, lows: Ints, highs: Ints, since: Ints, queries: Ints
@@ -111,17 +145,16 @@ class MovingStage:
         sizes = np.bincount(queries[runs], minlength=len(family.finals))
         most = int(np.argmax(sizes))
         check_size(family.finals[most], int(sizes[most]), MAX_RESULT_ROWS)
-        if not log.places.groups:
+        if self._slices.places.groups is None:
             return runs, slots
         order = np.lexsort((self._slices.ranks(slots), runs))
         return runs[order], slots[order]
 
     def answer(self, families: Sequence[Family], rows: Sequence[_Rows]) -> list[Answer]:
         """The answers of families whose rows are known."""
-        asked: dict[_Read, None] = {}
-        for place, family in enumerate(families):
-            for index, members in _reads(family):
-                asked[place, index, members] = None
+        asked = {
+            read: None for place, family in enumerate(families) for read in _reads(place, family)
+        }
         columns = self._read(list(asked), families, rows)
         return [
             self._lowered(place, family, rows[place], columns)
@@ -136,35 +169,56 @@ class MovingStage:
     ) -> dict[_Read, PartColumn]:
         log = self._slices.log
         found: dict[_Read, PartColumn] = {}
+        owned: dict[OwnKey, list[_OwnRead]] = {}
         for key in asked:
-            place, index, members = key
-            column = log.columns[index]
-            if isinstance(column, Objects):
-                found[key] = self._own(index, members, families[place], rows[place])
+            asking, column = rows[key.place], log.columns[key.index]
+            if key.technique.is_own:
+                part = self._slices.node.accumulators[key.index].part
+                found[key] = empty(part, asking.slots.size)
+                self._list_own(key, families[key.place], asking, found[key], owned)
                 continue
-            spans = rows[place].spans(members)
-            found[key], steps = column.read(
+            assert not isinstance(column, Objects)
+            spans = asking.spans(key.members)
+            found[key], steps, cells = column.read(
                 log.trail, log.lasts, log.places.chains, self._held, spans
             )
             self.steps += steps
+            self.cell_steps += cells
+        for own, reads in owned.items():
+            self._answer_own(own, reads)
         return found
 
-    def _own(self, index: int, members: tuple[int, ...], family: Family, rows: _Rows) -> PartColumn:
-        """What a technique over a query's own slices gives, window by window."""
-        part = self._slices.node.accumulators[index].part
-        column = empty(part, rows.slots.size)
-        bounds = np.searchsorted(rows.runs, np.arange(rows.windows.size + 1))
-        for number in np.argsort(rows.highs, kind="stable").tolist():
-            low, high = int(bounds[number]), int(bounds[number + 1])
-            if low == high:
-                continue
-            query = int(rows.queries[number])
-            window = family.finals[query].window
-            own = self._slices.own(index, members[query], window)
-            end = window.phase + int(rows.windows[number]) * window.period
-            found = own.window(end - window.range, end)
-            column.merge(np.arange(low, high), read_slots(part, found, rows.slots[low:high]))
-        return column
+    def _list_own(
+        self,
+        key: _Read,
+        family: Family,
+        rows: _Rows,
+        into: PartColumn,
+        owned: dict[OwnKey, list[_OwnRead]],
+    ) -> None:
+        """Note the windows that structures over queries' own slices are to answer."""
+        bounds = np.searchsorted(rows.runs, np.arange(rows.windows.size + 1)).tolist()
+        keys = [
+            OwnKey.of(key.technique.name, key.index, member, final.window)
+            for member, final in zip(key.members, family.finals, strict=True)
+        ]
+        windows = zip(rows.queries.tolist(), rows.windows.tolist(), strict=True)
+        for number, (query, window) in enumerate(windows):
+            low, high = bounds[number], bounds[number + 1]
+            if low < high:
+                spec = family.finals[query].window
+                end = spec.phase + window * spec.period
+                read = _OwnRead(end, spec.range, rows.slots[low:high], into, low)
+                owned.setdefault(keys[query], []).append(read)
+
+    def _answer_own(self, key: OwnKey, reads: list[_OwnRead]) -> None:
+        """Answer the windows of one structure, in order of their ends."""
+        longest = max(read.range for read in reads)
+        reads.sort(key=attrgetter("end"))
+        own = self._slices.own(key, longest, reads[0].end)
+        for read in reads:
+            found = own.window(read.end - read.range, read.end, read.slots)
+            read.into.merge(np.arange(read.low, read.low + read.slots.size), found)
 
     def _lowered(
         self,
@@ -175,8 +229,7 @@ class MovingStage:
     ) -> Answer:
         values, failed = [], None
         for number, lowering in enumerate(family.lowerings):
-            members = tuple(read[1 + number] for read in family.reads)
-            parts: list[Any] = [columns[place, index, members] for index in lowering.accumulators]
+            parts: list[Any] = [columns[each] for each in _reads_of(place, family, number)]
             lowered = lowering.aggregate.lower(parts)
             values.append(lowered.values)
             if lowered.errors is not None:
@@ -202,14 +255,21 @@ def _filled(found: _Rows, gap: int | None) -> _Rows:
     return _Rows(*cut, found.lows[kept], found.highs[kept], *rows)
 
 
-def _reads(family: Family) -> list[tuple[int, tuple[int, ...]]]:
+def _reads(place: int, family: Family) -> list[_Read]:
     """The accumulators that a family reads, each with the predicate of every query."""
-    found: dict[tuple[int, tuple[int, ...]], None] = {}
-    for number, lowering in enumerate(family.lowerings):
-        members = tuple(read[1 + number] for read in family.reads)
-        for index in lowering.accumulators:
-            found[index, members] = None
-    return list(found)
+    return [
+        read for number in range(len(family.lowerings)) for read in _reads_of(place, family, number)
+    ]
+
+
+def _reads_of(place: int, family: Family, number: int) -> list[_Read]:
+    """What one lowering of a family reads."""
+    lowering = family.lowerings[number]
+    members = tuple(read[1 + number] for read in family.reads)
+    # Reasons differ from query to query, and tell nothing here.
+    techniques = (replace(each, why="") for each in family.finals[0].techniques[number])
+    pairs = zip(lowering.accumulators, techniques, strict=True)
+    return [_Read(place, index, members, technique) for index, technique in pairs]
 
 
 @compiled

@@ -181,14 +181,17 @@ class Extremes:
 
     def read(
         self, trail: Trail, lasts: Ints, chains: Chains, held: Bools, spans: Spans
-    ) -> tuple[PartColumn, int]:
-        """The best entries of windows, and how many comparisons it took."""
+    ) -> tuple[PartColumn, int, int]:
+        """The best entries of windows, and the comparisons it took along time and along cells.
+
+        Along time they are found; entries were compared when they were taken in.
+        """
         best = np.empty(spans.slots.size, np.int64)
         codes, deques = self._codes(trail), self._deques(trail)
-        steps = _read(codes, deques, trail, lasts, chains, held, spans, best)
+        across = _read(codes, deques, trail, lasts, chains, held, spans, best)
         taken = Codes(*np.empty((4, best.size), np.int64))
         _take(codes, best, *taken[1:])
-        return self._column(taken.keys, taken.flags, taken.values), steps
+        return self._column(taken.keys, taken.flags, taken.values), 0, across
 
     def raw(self, places: Int32s, skip: int) -> PartColumn:
         """The entries themselves, behind the first ``skip`` ones."""

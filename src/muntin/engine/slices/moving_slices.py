@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,11 @@ from muntin.engine.partials import PartialBatch, SliceTable, merge, nothing
 from muntin.engine.slices.array_pack import Arrays, as_bytes, inside, under
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.open_log import OpenLog, Run
-from muntin.engine.slices.own_slices import OwnSlices
+from muntin.engine.slices.own_slices import OwnKey, OwnSlices
 from muntin.engine.slices.places import Places
 from muntin.engine.slices.sealed_log import SealedLog, is_plain
 from muntin.engine.wire import from_ipc, to_ipc
 from muntin.plan.nodes import Partials
-from muntin.windows import Window
 
 Ints = npt.NDArray[np.int64]
 
@@ -41,10 +40,11 @@ class MovingSlices:
         self._open = OpenLog(self._parts)
         self.log = SealedLog(self.places, self._parts)
         self.frontier = -(2**62)
-        self.steps = 0
-        self._told = 0
+        # Aggregations along time, and along cells.
+        self.steps = self.cell_steps = 0
+        self._told = 0, 0
         self._began = 0
-        self._own: dict[tuple[int, int, Window], OwnSlices] = {}
+        self._own: dict[OwnKey, OwnSlices] = {}
         self._ranks = np.empty(0, np.int64)
 
     @staticmethod
@@ -131,30 +131,47 @@ class MovingSlices:
         self._feed(run)
 
     def _feed(self, run: Run) -> None:
-        held = self.places.held() if self._own else None
-        for (index, _, _), own in self._own.items():
-            assert held is not None
-            own.feed(run, index, self.places.chains, held)
+        for own in self._own.values():
+            own.feed(run, self.places.chains, self.places.held())
 
-    def own(self, index: int, member: int, window: Window) -> OwnSlices:
-        """The technique over a query's own slices; one that is new is fed with all that is kept."""
-        key = index, member, window
-        if key not in self._own:
-            self._own[key] = OwnSlices("two_stacks_lite", self._parts[index], window, member)
+    def own(self, key: OwnKey, span: int, end: int) -> OwnSlices:
+        """The structure over a query's own slices, for windows of a range from an end on.
+
+        One that is new is fed with all that is kept; so is one that has gone past the end, or has
+        let go of what a longer range covers.
+        """
+        found = self._own.get(key)
+        if found is None or found.longest < span or found.reached > end:
+            if found is not None:
+                self._count(found)
+                span = max(span, found.longest)
+            found = self._own[key] = OwnSlices(key, self._parts[key.index], span)
             if self.log.size:
-                held = self.places.held()
-                self._own[key].feed(self.log.run(), index, self.places.chains, held)
-        return self._own[key]
+                found.feed(self.log.run(), self.places.chains, self.places.held())
+        return found
 
-    def forget_others(self, asked: set[tuple[int, int, Window]]) -> None:
-        """Keep techniques over own slices for these accumulators, predicates and windows only."""
-        self._told -= sum(own.steps for key, own in self._own.items() if key not in asked)
-        self._own = {key: own for key, own in self._own.items() if key in asked}
+    def adopt(self, node: Partials, asked: Mapping[OwnKey, int]) -> None:
+        """Go on for partials that differ in nothing that is kept.
 
-    def taken_steps(self) -> int:
-        """Aggregations along time since the last call."""
+        ``asked`` has the longest range of each structure over own slices; others are forgotten.
+        """
+        self.node = node
+        for key in [key for key in self._own if key not in asked]:
+            self._count(self._own.pop(key))
+        for key, own in self._own.items():
+            own.longest = min(own.longest, asked[key])
+
+    def _count(self, own: OwnSlices) -> None:
+        """Take over the counts of a structure that is given up."""
+        self.steps += own.steps
+        self.cell_steps += own.gathered
+
+    def taken_steps(self) -> tuple[int, int]:
+        """Aggregations along time and along cells since the last call."""
         steps = self.steps + sum(own.steps for own in self._own.values())
-        taken, self._told = steps - self._told, steps
+        cells = self.cell_steps + sum(own.gathered for own in self._own.values())
+        taken = steps - self._told[0], cells - self._told[1]
+        self._told = steps, cells
         return taken
 
     def evict(self, before: int) -> None:

@@ -1,28 +1,23 @@
-"""Any final technique over the slices of one query's own edges, for all groups at once.
+"""Any final technique over the slices of one query's own edges, for all groups.
 
-A technique combines partials and does not ask what they are. Here a partial is a column: the
-accumulators of all groups that have rows in a slice. So the techniques of `muntin.aggregators`
-run as they are, and one step of theirs serves every group.
+Entries are gathered into slices that only these windows cut, and handed to a structure of the
+technique when the first window that covers them is due.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from muntin.aggregates import Aggregate
-from muntin.aggregates.additive_column import AdditiveColumn
 from muntin.aggregates.column import PartColumn
 from muntin.aggregates.columns import empty
-from muntin.aggregates.count_column import CountColumn
 from muntin.aggregates.parts import Part
-from muntin.aggregates.sum_column import SumColumn
-from muntin.aggregators import create
+from muntin.aggregators import info
 from muntin.engine.slices.open_log import Run
+from muntin.engine.slices.own_structures import Slotted, structure
 from muntin.engine.slices.places import Chains
 from muntin.windows import EdgeClass, Window
 from muntin.windows.cut import slice_starts
@@ -31,99 +26,56 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-class Slotted(NamedTuple):
-    """Accumulators of some slots, which rise."""
+@dataclass(frozen=True)
+class OwnKey:
+    """Whom a structure serves: windows over one accumulator and predicate that cut time alike.
 
-    slots: Ints
-    column: PartColumn
+    ``span`` is the range, where the technique takes only one, and 0 otherwise.
+    """
 
+    technique: str
+    index: int
+    member: int
+    edges: tuple[EdgeClass, ...]
+    span: int
 
-class GroupedPart(Aggregate):
-    """A part of an aggregate over all groups, as techniques see it."""
-
-    name = "grouped"
-
-    def __init__(self, part: Part) -> None:
-        self.part = part
-        self.name = part.kind  # type: ignore[misc]
-        self.invertible = part.invertible  # type: ignore[misc]
-        self.steps = 0
-
-    @property
-    def identity(self) -> Slotted:
-        """No group has any rows."""
-        return Slotted(np.empty(0, np.int64), empty(self.part, 0))
-
-    def lift(self, value: Any) -> Slotted:
-        """Partials come as they are."""
-        return value  # type: ignore[no-any-return]
-
-    def combine(self, a: Slotted, b: Slotted) -> Slotted:
-        """The groups of both, those in both combined."""
-        if not a.slots.size or not b.slots.size:
-            return b if b.slots.size else a
-        slots = np.union1d(a.slots, b.slots)
-        column = empty(self.part, slots.size)
-        column.merge(np.searchsorted(slots, a.slots), a.column)
-        column.merge(np.searchsorted(slots, b.slots), b.column)
-        self.steps += int(a.slots.size + b.slots.size - slots.size)
-        return Slotted(slots, column)
-
-    def inverse(self, a: Slotted, b: Slotted) -> Slotted:
-        """The sums of ``a`` without those of ``b``, whose groups are all there."""
-        if not b.slots.size:
-            return a
-        column = a.column.take(np.arange(a.slots.size))
-        column.merge(np.searchsorted(a.slots, b.slots), _negative(b.column))
-        self.steps += int(b.slots.size)
-        return Slotted(a.slots, column)
-
-    def lower(self, partial: Slotted) -> Slotted:
-        """Groups are lowered later, all windows at once."""
-        return partial
-
-    def result_type(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
-        """Not asked for: the aggregate that reads the part knows it."""
-        return pa.null()
-
-
-def _negative(column: PartColumn) -> PartColumn:
-    assert isinstance(column, AdditiveColumn)
-    negative = column.take(np.arange(len(column)))
-    if isinstance(negative, CountColumn):
-        negative.counts = -negative.counts
-    elif isinstance(negative, SumColumn):
-        negative.negate()
-        if negative.specials is not None:
-            negative.specials = -negative.specials
-    return negative
+    @classmethod
+    def of(cls, technique: str, index: int, member: int, window: Window) -> OwnKey:
+        """The structure for a query's windows."""
+        span = 0 if info(technique).several_ranges else window.range
+        return cls(technique, index, member, tuple(sorted(window.edge_classes())), span)
 
 
 class OwnSlices:
-    """One part of one predicate over one query's windows, by one technique.
+    """One part of one predicate over windows that cut time alike, by one technique.
 
-    Entries are gathered into slices that only this query's windows cut; each is handed to the
-    technique when the first window that covers it is due.
+    ``longest`` is the longest range that is asked for. Windows must be asked for in order of
+    their ends; ``reached`` is the last end.
     """
 
-    def __init__(self, technique: str, part: Part, window: Window, member: int) -> None:
-        self.technique = technique
-        self.member = member
+    def __init__(self, key: OwnKey, part: Part, longest: int) -> None:
+        self.key = key
+        self.longest = longest
+        self.reached = -(2**62)
         self._part = part
-        self._classes = np.array(window.edge_classes(), np.int64)
-        self._operator = GroupedPart(part)
-        self._aggregator = create(technique, self._operator)
+        self._classes = np.array(key.edges, np.int64)
+        self._structure = structure(key.technique, part)
         self._waiting: deque[tuple[int, Slotted]] = deque()
-        self.gathered = 0
+        self._gathered = 0
 
     @property
     def steps(self) -> int:
         """Aggregations along time, counted for every group."""
-        return self._operator.steps
+        return self._structure.steps
 
-    def feed(self, run: Run, index: int, chains: Chains, held: Bools) -> None:
-        """Gather sealed entries of accumulator number ``index``, which are in order of time."""
-        kept = np.flatnonzero(held[self.member, chains.cells[run.places]])
+    @property
+    def gathered(self) -> int:
+        """Aggregations that made slices of these windows' own."""
+        return self._gathered
+
+    def feed(self, run: Run, chains: Chains, held: Bools) -> None:
+        """Gather sealed entries, which are in order of time."""
+        kept = np.flatnonzero(held[self.key.member, chains.cells[run.places]])
         if not kept.size:
             return
         starts = slice_starts(run.starts[kept], self._classes)
@@ -134,8 +86,8 @@ class OwnSlices:
         fresh[1:] = (np.diff(starts) != 0) | (np.diff(slots) != 0)
         numbers = np.cumsum(fresh) - 1
         column = empty(self._part, int(numbers[-1]) + 1)
-        column.merge(numbers, run.columns[index].take(kept[order]))
-        self.gathered += int(starts.size - numbers[-1] - 1)
+        column.merge(numbers, run.columns[self.key.index].take(kept[order]))
+        self._gathered += int(starts.size - numbers[-1] - 1)
         starts, slots = starts[fresh], slots[fresh]
         bounds = np.append(np.flatnonzero(np.diff(starts, prepend=starts[0] - 1)), starts.size)
         for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -144,33 +96,17 @@ class OwnSlices:
 
     def _add(self, start: int, piece: Slotted) -> None:
         if self._waiting and self._waiting[-1][0] == start:
-            before = self._operator.steps
-            piece = self._operator.combine(self._waiting.pop()[1], piece)
+            before = self._waiting.pop()[1]
             # What makes up a slice of this query's own is no work along time.
-            self.gathered += self._operator.steps - before
-            self._operator.steps = before
+            self._gathered += int(np.isin(before.slots, piece.slots, assume_unique=True).sum())
+            piece = before.combined(piece, self._part)
         self._waiting.append((start, piece))
 
-    def window(self, start: int, end: int) -> Slotted:
-        """The accumulators of all groups over one window; windows come in order."""
+    def window(self, start: int, end: int, slots: Ints) -> PartColumn:
+        """The accumulators of some groups over one window."""
+        self.reached = end
         while self._waiting and self._waiting[0][0] < end:
             at, piece = self._waiting.popleft()
-            self._aggregator.insert(piece, at)
-        self._aggregator.evict(start)
-        found: Slotted = self._aggregator.query(start)
-        return found
-
-    @property
-    def edges(self) -> tuple[EdgeClass, ...]:
-        """Where this query cuts time."""
-        return tuple((int(period), int(phase)) for period, phase in self._classes)
-
-
-def read_slots(part: Part, found: Slotted, slots: Ints) -> PartColumn:
-    """The accumulators of some slots; the identity for those that have no rows."""
-    column = found.column.take(np.arange(found.slots.size))
-    column.resize(found.slots.size + 1)
-    at = np.searchsorted(found.slots, slots)
-    inside = np.minimum(at, max(found.slots.size - 1, 0))
-    hit = found.slots[inside] == slots if found.slots.size else np.zeros(slots.size, np.bool_)
-    return column.take(np.where(hit, at, found.slots.size))
+            self._structure.push(at, piece)
+        self._structure.evict(end - self.longest)
+        return self._structure.read(start, slots)

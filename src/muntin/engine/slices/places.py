@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,8 @@ class Places:
         self._codes = _Numbers()
         self._bitmaps: dict[bytes, int] = {}
         self._pairs = _Numbers()
+        self._held = np.zeros((node.selection.members, 0), np.bool_)
+        self._asked = 0
         none = np.zeros(0, np.int32)
         self._chains = Chains(np.full(1, -1, np.int32), none, none, none)
         self.count = 0
@@ -151,20 +154,43 @@ class Places:
         return places
 
     def held(self) -> Bools:
-        """Whether each predicate holds in each cell, a row a predicate."""
+        """Whether each predicate holds in each cell: a row a predicate, and a column a cell.
+
+        There may be more columns than cells. Only cells that are new are asked about.
+        """
         selection = self.node.selection
         if isinstance(selection, Mask):
             return np.ones((1, 1), np.bool_)
+        count = self._cell_count
+        if count > self._held.shape[1] or not self._held.size:
+            wider = np.zeros((selection.members, max(count, 2 * self._asked, _FEW)), np.bool_)
+            wider[:, : self._asked] = self._held[:, : self._asked]
+            self._held = wider
+        if count > self._asked:
+            self._held[:, self._asked : count] = self._truth(self._asked)
+            self._asked = count
+        return self._held
+
+    @property
+    def _cell_count(self) -> int:
+        if not self.node.selection.coded:
+            return 1
+        return len(self._bitmaps) or self._codes.keys().size
+
+    def _truth(self, since: int) -> Bools:
+        """Whether each predicate holds in the cells from number ``since`` on."""
+        selection = self.node.selection
         if isinstance(selection, Cells):
-            codes = self._codes.keys()
-            ranks = selection.shape.ranks_of(codes) if selection.coded else ()
-            truth = selection.shape.truth(ranks)
+            codes = self._codes.keys()[since:]
+            truth = selection.shape.truth(
+                selection.shape.ranks_of(codes) if selection.coded else ()
+            )
         else:
-            bits = [np.frombuffer(each, np.uint8) for each in self._bitmaps]
+            bits = [np.frombuffer(each, np.uint8) for each in islice(self._bitmaps, since, None)]
             width = -(-selection.members // 64) * 8
             table = np.array(bits, np.uint8).reshape(-1, width)
             truth = np.unpackbits(table, axis=1, bitorder="little").view(np.bool_)
-        return np.ascontiguousarray(truth[:, : selection.members].T)
+        return truth[:, : selection.members].T
 
     def batch(self, starts: Ints, places: Ints, columns: tuple[object, ...]) -> PartialBatch:
         """Entries of places as they came, with their keys and codes."""

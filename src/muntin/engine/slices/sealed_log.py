@@ -8,6 +8,7 @@ costs as much as there are entries, not as what is kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +20,12 @@ from muntin.compiled import compiled
 from muntin.engine.slices.array_pack import Arrays, inside, under
 from muntin.engine.slices.extremes import Extremes
 from muntin.engine.slices.open_log import Run
-from muntin.engine.slices.places import Places
+from muntin.engine.slices.places import Chains
 from muntin.engine.slices.stretches import Stretched, Trail, int32_at, leave_trail
 from muntin.engine.slices.totals import Totals, united_lanes
 
 Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
-Column = "Totals | Extremes | Objects"
 
 _FEW = 256
 # One in so many entries may be room that is not used: each is moved as often before it leaves.
@@ -33,6 +33,22 @@ _SPARE = 16
 # Trails of so few slices are walked step by step.
 _SHORT = 32
 _NEVER = -(2**62)
+
+
+class PlaceTable(Protocol):
+    """Places of entries: how many there are, of how many slots, and their chains."""
+
+    @property
+    def count(self) -> int:
+        """How many places there are."""
+
+    @property
+    def slots(self) -> int:
+        """How many slots they belong to."""
+
+    @property
+    def chains(self) -> Chains:
+        """The places of each slot."""
 
 
 class Objects:
@@ -91,7 +107,7 @@ class SealedLog:
     ``leaps`` once they are long.
     """
 
-    def __init__(self, places: Places, parts: Sequence[Part]) -> None:
+    def __init__(self, places: PlaceTable, parts: Sequence[Part]) -> None:
         self.places = places
         self.columns = [column_of(part) for part in parts]
         self.begin = self.end = 0
@@ -141,6 +157,13 @@ class SealedLog:
         arrays = sum(each.nbytes for each in self._arrays.values())
         held = sum(column.nbytes for column in self.columns) + self.lasts.nbytes
         return arrays + held + self._depths.nbytes + self._slices[-1].nbytes + self._recent.nbytes
+
+    def starts(self) -> Ints:
+        """The starts of all slices that are kept."""
+        starts = np.concatenate([each.starts for each in self._slices])
+        firsts = np.concatenate([each.firsts for each in self._slices])
+        kept: Ints = starts[int(np.searchsorted(firsts, self.begin)) :]
+        return kept
 
     def positions(self, ticks: Ints) -> Ints:
         """The position of the first entry of slices that start at a tick or later."""

@@ -129,13 +129,17 @@ class Totals:
 
     def read(
         self, trail: Trail, lasts: Ints, chains: Chains, held: Bools, spans: Spans
-    ) -> tuple[AdditiveColumn, int]:
-        """The sums of windows, and how many subtractions they took."""
+    ) -> tuple[AdditiveColumn, int, int]:
+        """The sums of windows, and the aggregations it took along time and along cells.
+
+        A window of one place is one subtraction; each other place that it holds is another, and an
+        addition.
+        """
         out = np.zeros((spans.slots.size, self.heads.shape[1]), np.int64)
-        steps = _read(
+        windows, places = _read(
             trail, self._as_lanes(), self.width, self.heads, lasts, chains, held, spans, out
         )
-        return self._column(out), steps
+        return self._column(out), windows, 2 * (places - windows)
 
     def raw(self, places: Int32s, skip: int) -> AdditiveColumn:
         """The entries themselves, which are of these places, behind the first ``skip`` ones."""
@@ -269,9 +273,11 @@ def _read(
     held: Bools,
     spans: Spans,
     out: Ints,
-) -> int:
-    steps = 0
+) -> tuple[int, int]:
+    """Add up the differences of all places; how many windows hold any, and how many places."""
+    windows, places = 0, 0
     for row in range(spans.slots.size):
+        before = places
         place, low = chains.firsts[spans.slots[row]], max(spans.lows[row], trail.begin)
         while place >= 0:
             if held[spans.members[row], chains.cells[place]] and lasts[place] >= low:
@@ -280,7 +286,7 @@ def _read(
                     after = first_since(trail, last, spans.highs[row])
                     last = before_it(trail, after)
                 if last >= low:
-                    steps += 1
+                    places += 1
                     if after < 0:
                         for k in range(heads.shape[1]):
                             out[row, k] += heads[place, k]
@@ -289,7 +295,8 @@ def _read(
                     first = first_since(trail, last, low)
                     _add(trail.firsts, lanes, first, width, -1, row, out)
             place = chains.following[place]
-    return steps
+        windows += places > before
+    return windows, places
 
 
 @compiled

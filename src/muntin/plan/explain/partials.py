@@ -181,7 +181,8 @@ class PartialsItems:
         """The techniques of a query and why, the same for all of its family."""
         family, final = self.plan.families[index], self.plan.finals[index]
         if family not in self._reasons:
-            self._reasons[family] = tuple(techniques(self.plan, final)), why(self.plan, final)
+            by = dict.fromkeys(each.name for each in techniques(self.plan, final))
+            self._reasons[family] = tuple(by), why(self.plan, final)
         return self._reasons[family]
 
     def _family(self, members: Sequence[int], source: str) -> Item:
@@ -192,7 +193,7 @@ class PartialsItems:
         predicates = len({final.predicate for final in finals})
         told = count(predicates, "predicate") if predicates > 1 else ""
         outputs = _columns(finals[0])
-        _, reason = self._reason(members[0])
+        by, reason = self._reason(members[0])
         ranges = spread(windows, "range", [each.range for each in windows])
         slides = spread(windows, "slide", [each.period for each in windows])
         return Item(
@@ -205,6 +206,7 @@ class PartialsItems:
                 Fact("slides", slides, slides),
                 Fact("predicates", predicates, told),
                 Fact("outputs", outputs, f"gives {', '.join(outputs)}"),
+                Fact("techniques", by),
                 Fact("why", reason, reason, aside=True),
             ),
             sources=(source,),

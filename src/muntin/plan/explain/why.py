@@ -1,54 +1,35 @@
-"""How the engine assembles windows from slices, and why so.
-
-The technique follows from what a part of an aggregate can do: all windows of a family are read
-off one pass over its slices.
-"""
+"""By which techniques a query's windows are made of slices, and why, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
-from muntin.aggregates.parts import USER, Part
-from muntin.plan.nodes import Final, SharedPlan
+from muntin.plan.nodes import Final, SharedPlan, Technique
 
-Technique: TypeAlias = Literal["running_totals", "monotone_deque", "slice_by_slice"]
-
-_REASONS: dict[Technique, str] = {
-    "running_totals": "running totals for {}, which can be subtracted",
-    "monotone_deque": "a monotone deque for {}, where one of two values always wins",
-    "slice_by_slice": "slices one by one for {}, of which no more is known than how to combine",
-}
 _NAMED = 4
 
 
-def technique(part: Part) -> Technique:
-    """How the engine slides over the partials of one part.
-
-    >>> technique(Part("sum")), technique(Part("max"))
-    ('running_totals', 'monotone_deque')
-    """
-    if part.invertible:
-        return "running_totals"
-    return "slice_by_slice" if part.kind.startswith(USER) else "monotone_deque"
-
-
 def techniques(plan: SharedPlan, final: Final) -> dict[Technique, tuple[str, ...]]:
-    """The techniques that a query's windows are assembled by, and the accumulators for each."""
+    """The techniques of a query, and the accumulators that each is for."""
     accumulators = plan.partials[final.partials].accumulators
     found: dict[Technique, dict[str, None]] = {}
-    for index in dict.fromkeys(i for each in final.lowerings for i in each.accumulators):
-        each = accumulators[index]
-        found.setdefault(technique(each.part), {})[str(each)] = None
-    return {name: tuple(listed) for name, listed in found.items()}
+    for index, _, technique in final.reads:
+        found.setdefault(technique, {})[str(accumulators[index])] = None
+    return {technique: tuple(listed) for technique, listed in found.items()}
 
 
 def why(plan: SharedPlan, final: Final) -> str:
-    """Why a query's windows are assembled as they are, in a sentence."""
+    """Why a query's windows are made as they are, in a sentence."""
     found = techniques(plan, final)
     if not found:
         return "nothing to assemble: the groups of a window are its answer"
-    return "by " + "; ".join(_REASONS[name].format(_named(kept)) for name, kept in found.items())
+    said: dict[tuple[str, str], list[str]] = {}
+    for technique, kept in found.items():
+        over = " over its own slices" if technique.is_own else ""
+        said.setdefault((f"{technique.name}{over}", technique.why), []).extend(kept)
+    return "by " + "; ".join(
+        f"{name} for {_named(kept)} ({reason})" for (name, reason), kept in said.items()
+    )
 
 
 def _named(kept: Sequence[str]) -> str:

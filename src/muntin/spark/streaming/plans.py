@@ -14,7 +14,7 @@ from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.optimizer.homes import METHOD, rebuild_by, with_homes
 from muntin.optimizer.sharing import Optimizer, OptimizerName
-from muntin.plan import SharedPlan, Strategy, build_plan
+from muntin.plan import Preferences, SharedPlan, Strategy, build_plan
 from muntin.plan.continuity import dated, settled
 from muntin.plan.owners import Sharer
 from muntin.queries import Catalog, Query, Statement
@@ -46,10 +46,11 @@ class Planner:
         strategy: Strategy,
         optimizer: OptimizerName,
         zone: Zone,
+        told: Preferences,
         placement: str | None = None,
     ) -> None:
         self._source, self._time, self._checkpoint = source, time, checkpoint
-        self._name, self._strategy, self._zone = name, strategy, zone
+        self._name, self._strategy, self._zone, self._told = name, strategy, zone, told
         self._optimizer = Optimizer(optimizer, self._measured)
         self._placement = placement
         # What is known after the last batch.
@@ -177,7 +178,7 @@ class Planner:
         queries = list(catalog)
         self._check_sources(queries)
         previous = None if self._state is None else self._state[1]
-        if previous is not None and _is_plan_of(previous, queries):
+        if previous is not None and _is_plan_of(previous, queries, self._told):
             return previous
         return self._plan(queries)
 
@@ -210,6 +211,8 @@ class Planner:
             watermark=self._outcome.watermark,
             # Java's rules for the zone may be others than when the run began.
             zone=self._zone if previous is None else previous.zone,
+            technique=self._told.technique,
+            prefer=self._told.prefer,
         )
 
     def _measured(self) -> float | None:
@@ -252,9 +255,11 @@ def result_schemas(plan: SharedPlan) -> dict[str, pa.Schema]:
     return found
 
 
-def _is_plan_of(plan: SharedPlan, queries: Sequence[Query]) -> bool:
+def _is_plan_of(plan: SharedPlan, queries: Sequence[Query], told: Preferences) -> bool:
     """Whether a plan will do; tables may have other columns than when it was made."""
     is_joined = any(relation.joins for relation in plan.relations)
+    if (plan.technique, plan.prefer) != (told.technique, told.prefer):
+        return False
     return not is_joined and [final.query for final in plan.finals] == queries
 
 

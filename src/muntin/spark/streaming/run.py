@@ -11,10 +11,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+from muntin.aggregators.choice import Prefer
 from muntin.expressions.zones import Zone
 from muntin.optimizer.placement import check_method
 from muntin.optimizer.sharing import OptimizerName
-from muntin.plan import Strategy
+from muntin.plan import Preferences, Strategy
 from muntin.queries import QueriesLike
 from muntin.queries import queries as read_queries
 from muntin.sinks import Sink, memory
@@ -69,6 +70,8 @@ def run(
     optimizer: OptimizerName = "auto",
     placement: str | None = None,
     timezone: str | None = None,
+    technique: str | None = None,
+    prefer: Prefer = "throughput",
 ) -> Run:
     """Answer many sliding-window queries over a stream in one shared pass.
 
@@ -122,6 +125,11 @@ def run(
             ``ts >= '2013-10-07 10:00:00'``, and those in text files that name no zone: a region
             such as ``America/New_York``, or an offset such as ``+01:00``. The Spark session's
             unless said otherwise; fixed by the checkpoint. Windows are aligned in UTC.
+        technique: The final technique of queries that name none themselves, by its name in
+            ``muntin.aggregators.names()``; the planner chooses if not given. It changes no answer,
+            and another one may be given when the run is started again.
+        prefer: What the planner chooses techniques by: ``throughput``, or ``latency`` where no step
+            may be slow.
 
     Returns:
         The run, which has started.
@@ -167,6 +175,7 @@ def run(
             optimizer=optimizer,
             zone=zone,
             placement=placement,
+            told=Preferences(technique, prefer),
         )
         runner = BatchRunner(kept, planner, destination, aside, limits, idleness)
         heartbeat = _heartbeat(kept, planner, runner, idleness)
