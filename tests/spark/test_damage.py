@@ -191,3 +191,27 @@ def test_a_crash_before_the_first_batch_leaves_a_checkpoint_to_start_with(tmp_pa
     again.check()
     assert again.changes() is None
     again.release()
+
+
+def test_a_start_that_is_refused_leaves_all_files_of_state(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path, Buckets(1, 4))
+    offsets = tmp_path / "spark" / "offsets" / "5"
+    offsets.parent.mkdir(parents=True)
+    offsets.write_text('v1\n{}\n{"logOffset":5}')
+    (offsets.parent / "4").write_text('v1\n{}\n{"logOffset":4}')
+    (tmp_path / "spark" / "metadata").write_text('{"id":"one"}')
+    files = [checkpoint.states.file(batch, 0) for batch in range(6)]
+    for path in files:
+        path.touch()
+    checkpoint.release()
+    # As if the commits were gone: no batch seems to be committed.
+    again = Checkpoint(tmp_path, Buckets(1, 4))
+    with pytest.raises(CheckpointError, match="not of one moment"):
+        again.check()
+    again.release()
+    assert all(path.exists() for path in files)
+    shutil.rmtree(tmp_path / "spark")
+    fresh = Checkpoint(tmp_path, Buckets(1, 4))
+    fresh.check()
+    fresh.release()
+    assert not any(path.exists() for path in files)

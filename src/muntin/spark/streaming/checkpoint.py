@@ -120,7 +120,6 @@ class Checkpoint:
         for name in ("plans", "tables", _STATE):
             make_folder(self.root / name)
         self.states = StateFolder(self.root / _STATE, self.run)
-        self.states.drop_after(self.last_committed())
 
     def _refuse_foreign(self) -> None:
         names = {path.name for path in self.root.iterdir()}
@@ -230,9 +229,14 @@ class Checkpoint:
         return self.is_closing and self.records.newest("outcome") == self.records.newest("record")
 
     def check(self) -> None:
-        """Refuse a checkpoint that is damaged, or whose parts are not of one moment."""
+        """Refuse a checkpoint that is damaged, or whose parts are not of one moment.
+
+        Then remove what batches left that were not committed.
+        """
         changes = self.changes()
         check_moment(self.records, self.logs, 0 if changes is None else changes.version)
+        # Not before: where a log of Spark's is gone, these are files that a copy of it needs.
+        self.states.drop_after(self.last_committed())
 
     def refuse_closed(self) -> None:
         """Refuse to go on after the open windows have been answered."""
