@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import gcd, prod
+from typing import TypeAlias
 
 from muntin.windows.edges import EdgeClass
 
@@ -19,6 +20,9 @@ from muntin.windows.edges import EdgeClass
 # of the rounds in which one number splits another. Few numbers keep the coarser base.
 MANY = 300
 SMALL_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+
+# The digits of a set, all bits of these digits, and those of the set.
+Parts: TypeAlias = tuple[tuple[int, ...], int, tuple[int, ...]]
 
 
 def coprime_base(numbers: Iterable[int]) -> list[int]:
@@ -31,18 +35,22 @@ def coprime_base(numbers: Iterable[int]) -> list[int]:
     base: list[int] = []
     if len(waiting) > MANY:
         base, waiting = _without_small_primes(waiting)
+    product = prod(base)
     while waiting:
         number = waiting.pop()
+        if gcd(number, product % number) == 1:
+            if number > 1:
+                base.append(number)
+                product *= number
+            continue
         for place, other in enumerate(base):
             common = gcd(number, other)
             if common > 1:
                 # Smaller numbers take their place; each round divides something, so it ends.
                 del base[place]
+                product //= other
                 waiting += {common, number // common, other // common} - {1}
                 break
-        else:
-            if number > 1:
-                base.append(number)
     return sorted(base)
 
 
@@ -79,33 +87,27 @@ class DigitForm:
         self._digit_of_bit: list[int] = []
         self._digit_at: dict[tuple[int, int], int] = {}
         self._bit_of: dict[tuple[int, int], int] = {}
-        self._read: dict[int, tuple[tuple[int, ...], int]] = {}
+        self._read: dict[int, Parts] = {}
         base = coprime_base(slide for slide, _ in classes)
         self.sets = [self._fixed(edge_class, base) for edge_class in classes]
 
-    def digits(self, fixed: int) -> tuple[int, ...]:
-        """The digits that a set fixes."""
-        return self._both(fixed)[0]
-
-    def reach(self, fixed: int) -> int:
-        """All bits of all digits that a set fixes; sets whose reaches meet are not independent."""
-        return self._both(fixed)[1]
-
-    def total(self, fixed: int) -> int:
-        """How many combinations the digits of a set have."""
-        return prod(self.sizes[digit] for digit in self.digits(fixed))
-
-    def _both(self, fixed: int) -> tuple[tuple[int, ...], int]:
+    def parts(self, fixed: int) -> Parts:
+        """The digits that a set fixes, all bits of those digits, and the set's own, rising."""
         found = self._read.get(fixed)
         if found is None:
-            digits, reach, rest = [], 0, fixed
+            digits, bits, reach, rest = [], [], 0, fixed
             while rest:
                 lowest = rest & -rest
                 digits.append(self._digit_of_bit[lowest.bit_length() - 1])
+                bits.append(lowest)
                 reach |= self.bits[digits[-1]]
                 rest ^= lowest
-            found = self._read[fixed] = (tuple(digits), reach)
+            found = self._read[fixed] = tuple(digits), reach, tuple(bits)
         return found
+
+    def total(self, fixed: int) -> int:
+        """How many combinations the digits of a set have."""
+        return prod(self.sizes[digit] for digit in self.parts(fixed)[0])
 
     def _fixed(self, edge_class: EdgeClass, base: Sequence[int]) -> int:
         fixed = 0

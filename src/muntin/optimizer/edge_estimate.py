@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import sqrt
 
 import numpy as np
@@ -74,7 +75,12 @@ def estimate_edge_rate(
     >>> estimate_edge_rate([(2, 0), (3, 0), (6, 1)], budget=0).exact
     False
     """
-    kept = reduced_classes(classes)
+    return _estimated(tuple(reduced_classes(classes)), budget)
+
+
+# A query that joins a tree is weighed with it, and the next one with both: half is known.
+@lru_cache(maxsize=64)
+def _estimated(kept: tuple[EdgeClass, ...], budget: int) -> EdgeEstimate:
     if len(kept) > MANY_CLASSES:
         sample = SampledEdges(MANY_POSITIONS).of(kept)
         if sample.error <= WANTED_ERROR:

@@ -72,35 +72,38 @@ class _Elimination:
         without, by_value = _split(sets, form.bits[digit])
         count, part = self.free_of(without, depth + 1)
         result = (size - len(by_value)) * count * (total // (size * part))
-        known = _Index(without)
+        known = _Index(form, without)
         for rests in by_value.values():
             if 0 in rests:
                 continue  # A class asks for nothing more: no time with this value is free.
-            count, part = self.free_of(_merged(without, known, rests), depth + 1)
+            count, part = self.free_of(known.merged(without, rests), depth + 1)
             result += count * (total // (size * part))
         return result, total
 
 
 def _components(form: DigitForm, sets: Iterable[int]) -> list[list[int]]:
+    """Sets that share digits with one another, directly or through others; the last one first."""
     groups: list[tuple[int, list[int]]] = []
     for fixed in sets:
-        reach, members, apart = form.reach(fixed), [fixed], []
-        for group in groups:
-            if group[0] & reach:
-                reach |= group[0]
-                members += group[1]
-            else:
-                apart.append(group)
-        apart.append((reach, members))
-        groups = apart
-    return [members for _, members in groups]
+        reach = form.parts(fixed)[1]
+        met = [group for group in groups if group[0] & reach]
+        if met:
+            groups = [group for group in groups if not group[0] & reach]
+        members = met[-1][1] if met else []
+        for group in reversed(met[:-1]):
+            members += group[1]
+        members.append(fixed)
+        for group in met:
+            reach |= group[0]
+        groups.append((reach, members))
+    return [members[::-1] for _, members in groups]
 
 
 def _most_shared(form: DigitForm, sets: Sequence[int]) -> tuple[int, int]:
     """The digit that most sets fix, and the combinations of all their digits."""
     uses: dict[int, int] = {}
     for fixed in sets:
-        for digit in form.digits(fixed):
+        for digit in form.parts(fixed)[0]:
             uses[digit] = uses.get(digit, 0) + 1
     total = prod(form.sizes[digit] for digit in uses)
     # Of equally shared digits the one with fewest values: it makes the fewest branches.
@@ -123,27 +126,29 @@ def _split(sets: Sequence[int], bits: int) -> tuple[list[int], dict[int, set[int
 class _Index:
     """Sets by their lowest bit: one that is contained in another has its lowest bit there."""
 
-    def __init__(self, sets: Iterable[int]) -> None:
+    def __init__(self, form: DigitForm, sets: Iterable[int]) -> None:
+        self._form = form
         self._by_lowest: dict[int, list[int]] = {}
         for fixed in sets:
             self._by_lowest.setdefault(fixed & -fixed, []).append(fixed)
 
-    def has_part_of(self, whole: int, proper: bool = False) -> bool:
-        """Whether one of the sets is contained in another set, as a proper part if asked."""
-        left = whole
-        while left:
-            lowest = left & -left
-            for fixed in self._by_lowest.get(lowest, ()):
-                if fixed & whole == fixed and not (proper and fixed == whole):
+    def has_part_of(self, whole: int) -> bool:
+        """Whether one of the sets is contained in another set."""
+        by_lowest = self._by_lowest
+        for lowest in self._form.parts(whole)[2]:
+            for fixed in by_lowest.get(lowest, ()):
+                if fixed & whole == fixed:
                     return True
-            left ^= lowest
         return False
 
+    def merged(self, without: Sequence[int], rests: Iterable[int]) -> list[int]:
+        """Both together, where the index is of those without a digit, and the others had it.
 
-def _merged(without: Sequence[int], known: _Index, rests: Iterable[int]) -> list[int]:
-    """Both together, less those that ask for all that another one asks for, and more."""
-    kept = [rest for rest in rests if not known.has_part_of(rest)]
-    index = _Index(kept)
-    kept = [rest for rest in kept if not index.has_part_of(rest, proper=True)]
-    index = _Index(kept)
-    return [fixed for fixed in without if not index.has_part_of(fixed)] + kept
+        Less those that ask for all that one of the other side asks for, and more: within a side
+        there are none, since there were none before one digit was taken from all of it.
+        """
+        if not without:
+            return list(rests)
+        kept = [rest for rest in rests if not self.has_part_of(rest)]
+        index = _Index(self._form, kept)
+        return [fixed for fixed in without if not index.has_part_of(fixed)] + kept

@@ -122,16 +122,20 @@ def _planned(text: str, table: pa.Table) -> tuple[float, float, SharedPlan]:
 
 
 def joining(size: int, repeats: int) -> dict[str, float]:
-    """Median processor seconds of a query that joins a stream of so many, and leaves it."""
+    """Median processor seconds of a query that joins a stream of so many, and leaves it.
+
+    It is another query each time.
+    """
     table = workloads.rows(ROWS)
-    *members, other = queries(workloads.unlike(size + 1))
+    asked = queries(workloads.unlike(size + repeats))
+    members, others = asked[:size], asked[size:]
     optimizer = Optimizer("auto")
     plan = build_plan(members, table.schema, "ts", sharer=optimizer)
     engine = LocalEngine(plan, 0, optimizer=optimizer)
     for begin in range(0, ROWS // 2, ROWS // 8):
         engine.feed(table.slice(begin, ROWS // 8))
     taken: dict[str, list[float]] = {"add": [], "remove": []}
-    for _ in range(repeats):
+    for other in others:
         begins = time.process_time()
         engine.add(other)
         taken["add"].append(time.process_time() - begins)
