@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from muntin.queries.normalize import normalize
+from muntin.queries.depth import balance
+from muntin.queries.normalize import normalize, take
 from muntin.queries.tree import parts
 
 CONSTANTS = {TokenType.NUMBER, TokenType.STRING}
@@ -67,12 +68,15 @@ class Conditions:
 
         Places of its nodes are those of the words, plus ``base``.
         """
-        if not 0 < len(words) <= _MOST_WORDS:
-            return None
-        if any(word.token_type not in _WORDS for word in words):
+        kinds = [word.token_type for word in words]
+        if not 0 < len(words) <= _MOST_WORDS or not _WORDS.issuperset(kinds):
             return None
         found = self._any_of(words, read, base)
-        return None if found is None else normalize(found)
+        if found is None or TokenType.L_PAREN in kinds:
+            return None if found is None else normalize(found)
+        # Comparisons are normal: without parentheses, only long chains are to be flattened.
+        chained = kinds.count(TokenType.AND) + kinds.count(TokenType.OR) > 1
+        return take(balance(exp.Paren(this=found))) if chained else found
 
     def _any_of(self, words: Sequence[Token], read: Read, base: int) -> exp.Expr | None:
         """OR binds loosest: what it connects are conjunctions."""
@@ -112,8 +116,10 @@ class Conditions:
 
     def _comparison(self, words: Sequence[Token], read: Read) -> _Comparison | None:
         key: Hashable = tuple(
-            word.token_type if word.token_type in CONSTANTS else (word.token_type, word.text)
-            for word in words
+            [
+                word.token_type if word.token_type in CONSTANTS else (word.token_type, word.text)
+                for word in words
+            ]
         )
         found = self._known.get(key, ...)
         if found is ...:
@@ -135,7 +141,7 @@ def _read(words: Sequence[Token], read: Read) -> _Comparison | None:
     places = {word.start: place for place, word in enumerate(words)}
     constants = {place for place, word in enumerate(words) if word.token_type in CONSTANTS}
     free = free_constants(node, words, places) == constants
-    return _Comparison(node, tuple(places), free)
+    return _Comparison(normalize(node), tuple(places), free)
 
 
 def free_constants(

@@ -27,6 +27,8 @@ from muntin.windows import Window
 _MAX_LENGTH = 100
 # What may follow a condition.
 _AFTER_WHERE = {TokenType.GROUP_BY, TokenType.HAVING, EMIT_EMPTY}
+# Constants may differ between these.
+_BOUNDS = {TokenType.FROM, TokenType.HAVING}
 # Conditions that are read apart have places behind those of all texts.
 _APART = 1 << 60
 
@@ -49,12 +51,12 @@ class Template:
 
     def query_of(self, name: str, tokens: Sequence[Token], text: SourceText) -> Query | None:
         """The query of other words; None where its own constants have to be looked at."""
-        if any(len(token.text) > _MAX_LENGTH for token in tokens):
+        if _is_long(tokens):
             return None
         window = self._window(tokens)
         if window is None:
             return None
-        own = tuple(token.start for token in tokens)
+        own = tuple([token.start for token in tokens])
         where = self.query.where
         if where is not None:
             texts = {self.starts[place]: tokens[place].text for place in self.constants}
@@ -72,14 +74,15 @@ class Template:
     ) -> Query | None:
         """The query of other words and another condition; None where they have to be read."""
         others, words = clauses.others, clauses.where
-        if any(len(token.text) > _MAX_LENGTH for token in (*others, *words)):
+        if _is_long(others) or _is_long(words):
             return None
         window = self._window(others)
         where = None if window is None else conditions.find(words, read, _APART)
         if window is None or where is None:
             return None
-        theirs = (*self.starts, *(_APART + word.start for word in words))
-        own = (*(token.start for token in others), *(word.start for word in words))
+        starts = [word.start for word in words]
+        theirs = (*self.starts, *[_APART + start for start in starts])
+        own = (*[token.start for token in others], *starts)
         return self._as(name, window, where, replace(text, moved=Moved(theirs, own)))
 
     def _as(self, name: str, window: Window, where: exp.Expr | None, text: SourceText) -> Query:
@@ -164,18 +167,21 @@ class Clauses:
 
 def _key(tokens: Sequence[Token]) -> tuple[Hashable, ...]:
     """All words but the constants of FROM, WHERE and GROUP BY."""
-    key: list[Hashable] = []
+    kinds = [token.token_type for token in tokens]
+    texts: list[str | None] = [token.text for token in tokens]
     is_open = False
-    before: TokenType | None = None
-    for token in tokens:
-        kind = token.token_type
-        if kind in (TokenType.FROM, TokenType.HAVING):
+    for place, kind in enumerate(kinds):
+        if kind in CONSTANTS:
+            # INTERVAL '5' MINUTE is one extent of several words.
+            if is_open and kinds[place - 1] != TokenType.INTERVAL:
+                texts[place] = None
+        elif kind in _BOUNDS:
             is_open = kind == TokenType.FROM
-        # INTERVAL '5' MINUTE is one extent of several words.
-        free = is_open and kind in CONSTANTS and before != TokenType.INTERVAL
-        key.append(kind if free else (kind, token.text))
-        before = kind
-    return tuple(key)
+    return (*kinds, *texts)
+
+
+def _is_long(tokens: Sequence[Token]) -> bool:
+    return max([len(token.text) for token in tokens], default=0) > _MAX_LENGTH
 
 
 def _template(
@@ -190,7 +196,8 @@ def _template(
         if extent is not None and place is not None and _value(tokens[place]) == extent.this:
             extents[key] = place
     constants = free_constants(query.where, tokens, places)
-    free = {place for place, part in enumerate(_key(tokens)) if part in CONSTANTS}
+    texts = _key(tokens)[len(tokens) :]
+    free = {place for place, text in enumerate(texts) if text is None}
     if not free <= {*extents.values(), *constants} or stream not in places:
         return None
     return Template(query, starts, clause, extents, constants, places[stream])

@@ -28,6 +28,8 @@ def duration(value: DurationLike) -> int:
     >>> duration("12 minutes"), duration("1.5s"), duration(18)
     (720000000, 1500000, 18)
     """
+    if type(value) is int and -INT64_LIMIT <= value < INT64_LIMIT:
+        return value
     if is_plain(value):
         return _checked(Fraction(int(value)), value)
     if isinstance(value, str):
@@ -49,6 +51,8 @@ def is_plain(value: object) -> TypeGuard[int]:
     (True, False, False)
     """
     # numpy's timedelta64 is one of numpy's integers, Python's bool one of Python's.
+    if type(value) is int:
+        return True
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 

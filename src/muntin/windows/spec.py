@@ -16,6 +16,7 @@ Align: TypeAlias = Literal["end", "start"]
 Measure: TypeAlias = Literal["time", "rows"]
 Unit: TypeAlias = Literal["duration", "plain"]
 Kind: TypeAlias = Literal["tumbling", "hopping", "overlapping", "on_demand", "by_rows"]
+_ALIGNS, _MEASURES, _UNITS = get_args(Align), get_args(Measure), get_args(Unit)
 
 Integers = TypeVar("Integers", int, npt.NDArray[np.int64])
 
@@ -67,10 +68,10 @@ class Window:
         slide_measure: Measure | None = None,
         unit: Unit | None = None,
     ) -> None:
-        _check_choice("align", align, Align)
-        _check_choice("measure", measure, Measure)
+        _check_choice("align", align, _ALIGNS)
+        _check_choice("measure", measure, _MEASURES)
         slide_measure = slide_measure or measure
-        _check_choice("slide_measure", slide_measure, Measure)
+        _check_choice("slide_measure", slide_measure, _MEASURES)
         given = {"range": range, "slide": slide, "offset": offset}
         measures = {"range": measure, "slide": slide_measure, "offset": measure}
         timed = {name: value for name, value in given.items() if measures[name] == "time"}
@@ -195,7 +196,7 @@ class Window:
 def _unit(values: dict[str, DurationLike | None], unit: Unit | None) -> Unit:
     """The unit shared by all values in time; zero has every unit."""
     if unit is not None:
-        _check_choice("unit", unit, Unit)
+        _check_choice("unit", unit, _UNITS)
     given = {name: value for name, value in values.items() if value is not None}
     plain = [name for name, value in given.items() if is_plain(value) and value != 0]
     timed = [name for name, value in given.items() if not is_plain(value) and duration(value) != 0]
@@ -226,8 +227,7 @@ def _check_counts_rows(name: str, value: object) -> None:
         )
 
 
-def _check_choice(name: str, value: object, choices: object) -> None:
-    known = get_args(choices)
+def _check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
     if value not in known:
         raise WindowError(
             f"{name} is {value!r}", hint=did_you_mean(str(value), known) or f"use one of {known}"
