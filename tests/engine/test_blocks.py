@@ -13,6 +13,7 @@ import pytest
 from engine.rich_queries import rich_queries, rich_stream
 from muntin.aggregates import Aggregate, register, unregister
 from muntin.engine import LocalEngine, blocks, in_time_order
+from muntin.engine.stage_b import StageB
 from muntin.plan import build_plan
 from muntin.queries import queries
 
@@ -137,3 +138,28 @@ def test_aggregates_of_users_stay_with_their_thread(monkeypatch: pytest.MonkeyPa
     finally:
         unregister("biggest_of_blocks")
     assert Biggest.threads == {threading.current_thread().name}
+
+
+def test_sets_of_partials_are_answered_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: set[str] = set()
+    answer = StageB.answer
+
+    def noted(self: StageB, family: Any) -> Any:
+        names.add(threading.current_thread().name)
+        return answer(self, family)
+
+    monkeypatch.setattr(StageB, "answer", noted)
+    sql = ";".join(
+        f"CREATE QUERY q{n} AS SELECT sum(v) AS s FROM t [RANGE {n + 2} SLIDE 2] WHERE v > {n}"
+        for n in range(6)
+    )
+    plan = build_plan(queries(sql), ROWS.schema, "ts", strategy="unshared")
+    assert len(plan.partials) > 1
+    found = []
+    for threads in (1, 3):
+        names.clear()
+        engine = LocalEngine(plan, threads=threads)
+        engine.feed(ROWS)
+        found.append((engine.close(), engine.statistics))
+        assert any(name.startswith("muntin-tree") for name in names) == (threads > 1)
+    assert found[0] == found[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.aggregates.parts import USER
 from muntin.engine.answers.moving import MovingStage
 from muntin.engine.answers.parts import Column, Rows, are_worth, joined
 from muntin.engine.families import Due, Family, families
@@ -58,7 +59,13 @@ class Answerer:
         asked: dict[int, list[Family]] = {}
         for family in families(self.plan, due):
             asked.setdefault(family.finals[0].partials, []).append(family)
+        done = self._answer_trees(stores, asked)
         for index, wanted in asked.items():
+            if index in done:
+                for family, rows in zip(wanted, done[index][0], strict=True):
+                    self._show(family, rows, answered)
+                answered.steps += done[index][1]
+                continue
             moving = stores[index].moving
             if moving is not None:
                 self._answer_moving(moving, wanted, answered)
@@ -73,6 +80,44 @@ class Answerer:
             answered.steps += stage.steps
             answered.cell_steps += stage.cell_steps
         return answered
+
+    def _answer_trees(
+        self, stores: Sequence[SliceStore], asked: Mapping[int, Sequence[Family]]
+    ) -> dict[int, tuple[list[Rows], int]]:
+        """Answer several sets of partials side by side, where threads are free to do so.
+
+        They must share nothing, as those do that come from others' entries. Code of users keeps
+        the interpreter's lock, and may keep more.
+        """
+        related = any(
+            node.finer is not None or node.twin is not None for node in self.plan.partials
+        )
+        if self._threads == 1 or related:
+            return {}
+        plain = [
+            index
+            for index, wanted in asked.items()
+            if stores[index].moving is None and not self._is_users(index)
+            if (parts := stores[index].parts()) is None or not are_worth(parts, wanted)
+        ]
+        if len(plain) < 2:
+            return {}
+        for index in plain:
+            for family in asked[index]:
+                self._evaluator(family)
+
+        def answer(index: int) -> tuple[list[Rows], int]:
+            stage = self._stage(index, stores[index].table())
+            return [
+                self._rows(family, stage.answer(family)) for family in asked[index]
+            ], stage.steps
+
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="muntin-tree") as pool:
+            return dict(zip(plain, pool.map(answer, plain), strict=True))
+
+    def _is_users(self, index: int) -> bool:
+        accumulators = self.plan.partials[index].accumulators
+        return any(each.part.kind.startswith(USER) for each in accumulators)
 
     def _stage(self, index: int, table: SliceTable) -> StageB:
         node = self.plan.partials[index]
