@@ -65,6 +65,7 @@ class Answerer:
                 for family, rows in zip(wanted, done[index][0], strict=True):
                     self._show(family, rows, answered)
                 answered.steps += done[index][1]
+                answered.cell_steps += done[index][2]
                 continue
             moving = stores[index].moving
             if moving is not None:
@@ -83,11 +84,11 @@ class Answerer:
 
     def _answer_trees(
         self, stores: Sequence[SliceStore], asked: Mapping[int, Sequence[Family]]
-    ) -> dict[int, tuple[list[Rows], int]]:
+    ) -> dict[int, tuple[list[Rows], int, int]]:
         """Answer several sets of partials side by side, where threads are free to do so.
 
-        They must share nothing, as those do that come from others' entries. Code of users keeps
-        the interpreter's lock, and may keep more.
+        Those that come from others' entries may share columns with them, so they take turns. Code
+        of users keeps the interpreter's lock, and may keep more.
         """
         related = any(
             node.finer is not None or node.twin is not None for node in self.plan.partials
@@ -106,11 +107,10 @@ class Answerer:
             for family in asked[index]:
                 self._evaluator(family)
 
-        def answer(index: int) -> tuple[list[Rows], int]:
+        def answer(index: int) -> tuple[list[Rows], int, int]:
             stage = self._stage(index, stores[index].table())
-            return [
-                self._rows(family, stage.answer(family)) for family in asked[index]
-            ], stage.steps
+            rows = [self._rows(family, stage.answer(family)) for family in asked[index]]
+            return rows, stage.steps, stage.cell_steps
 
         with ThreadPoolExecutor(self._threads, thread_name_prefix="muntin-tree") as pool:
             return dict(zip(plain, pool.map(answer, plain), strict=True))
