@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import muntin
+from muntin.aggregates import Aggregate, register
 from muntin.errors import DataError, QueryError, UnknownQueryError, WindowError
 from muntin.testing import assert_same_rows, trades
 
@@ -90,6 +91,61 @@ def test_types_that_fit_are_cast_and_others_refused() -> None:
     assert stream.close()["total"]["v"].to_pylist() == [3, 3]
 
 
+@pytest.mark.parametrize(
+    "fed",
+    [
+        {"ts": [1], "v": ["7"]},
+        {"ts": [1], "v": [datetime(2026, 1, 1, tzinfo=UTC)]},
+        {"ts": ["1"], "v": [7]},
+        {"ts": [1], "v": [True]},
+    ],
+)
+def test_values_of_another_kind_are_not_guessed(fed: dict[str, list[Any]]) -> None:
+    stream = muntin.stream(TOTAL, PLAIN)
+    with pytest.raises(DataError, match="is of type"):
+        stream.feed(pa.table(fed))
+    assert stream.feed(pa.table({"ts": [1], "v": pa.nulls(1)})).rows == 1
+
+
+class _Flaky(Aggregate):
+    """Fails when it is told to, while windows are answered."""
+
+    name = "flaky"
+    identity = 0
+    fails = True
+
+    def lift(self, value: int) -> int:
+        return value
+
+    def combine(self, a: int, b: int) -> int:
+        return a + b
+
+    def lower(self, partial: int) -> int:
+        if self.fails:
+            raise RuntimeError("once")
+        return partial
+
+    def result_type(self, kind: pa.DataType) -> pa.DataType:
+        return pa.int64()
+
+
+def test_answers_that_fail_end_the_stream_and_a_snapshot_resumes_it() -> None:
+    flaky = _Flaky()
+    register(flaky)
+    queries = [TOTAL, "CREATE QUERY own AS SELECT flaky(v) AS v FROM s [RANGE 10 SLIDE 5]"]
+    stream = muntin.stream(queries, PLAIN)
+    stream.feed(rows((0, 1)))
+    before, batch = stream.snapshot(), rows((1, 10), (2, 100), (20, 7))
+    with pytest.raises(RuntimeError, match="once"):
+        stream.feed(batch)
+    for call in (lambda: stream.feed(batch), stream.close, stream.snapshot):
+        with pytest.raises(DataError, match="whose answers are lost"):
+            call()
+    flaky.fails = False
+    found = muntin.stream(queries, PLAIN, snapshot=before).feed(batch)
+    assert found["total"]["v"].to_pylist() == found["own"]["v"].to_pylist() == [111, 111]
+
+
 def test_queries_join_are_replaced_and_leave() -> None:
     stream = muntin.stream(TOTAL, PLAIN)
     stream.feed(rows((1, 1)))
@@ -138,8 +194,9 @@ def test_time_can_be_advanced_by_hand() -> None:
     assert stream.feed(rows((1, 1)))["total"].num_rows == 0
     assert stream.advance(10)["total"].num_rows == 2
     assert stream.advance(3)["total"].num_rows == 0
-    with pytest.raises(DataError, match="is not a time of the column"):
-        stream.advance("noon")
+    for wrong in ("noon", None, 3.5):
+        with pytest.raises(DataError, match="is not a time of the column"):
+            stream.advance(wrong)
 
 
 def test_rows_too_far_ahead_of_the_clock_are_bad() -> None:
@@ -195,6 +252,21 @@ def test_a_snapshot_resumes_with_other_queries() -> None:
     assert resumed.feed(rows((12, 1)))["total"]["v"].to_pylist() == [3]
 
 
+def test_a_snapshot_keeps_its_time_columns_and_zone() -> None:
+    stream = muntin.stream(TOTAL, PLAIN)
+    stream.feed(rows((1, 1)))
+    snapshot = stream.snapshot()
+    with pytest.raises(DataError, match=r"the time column is 'v', and was 'ts'"):
+        muntin.stream(TOTAL, PLAIN, time="v", snapshot=snapshot)
+    with pytest.raises(DataError, match="column 'v' is string, and was int64"):
+        muntin.stream(TOTAL, {"ts": "int64", "v": "string"}, snapshot=snapshot)
+    with pytest.raises(DataError, match="column 'v' is gone"):
+        muntin.stream(TOTAL, {"ts": "int64"}, snapshot=snapshot)
+    with pytest.raises(DataError, match=r"the time zone is Asia/Tokyo, and was UTC"):
+        muntin.stream(TOTAL, PLAIN, timezone="Asia/Tokyo", snapshot=snapshot)
+    muntin.stream(TOTAL, PLAIN, timezone="UTC", snapshot=snapshot)
+
+
 def test_damaged_snapshots_are_refused() -> None:
     stream = muntin.stream(TOTAL, PLAIN)
     stream.feed(rows((1, 1)))
@@ -227,6 +299,8 @@ def test_arguments_are_checked() -> None:
         muntin.stream(TOTAL, PLAIN, lateness="3 seconds")
     with pytest.raises(WindowError, match="0 or more"):
         muntin.stream(TOTAL, PLAIN, lateness=-1)
+    with pytest.raises(DataError, match="name is 5"):
+        muntin.stream(TOTAL, PLAIN, name=5)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="the schema is a list"):
         muntin.stream(TOTAL, [("ts", "int64")])
     with pytest.raises(DataError, match="the schema cannot be read"):

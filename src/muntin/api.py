@@ -222,7 +222,7 @@ def stream(
     """
     # The engine brings numba, which takes longer to import than everything else together.
     from muntin.engine import LocalEngine  # noqa: PLC0415
-    from muntin.streams import Stream, schema_of, unpacked  # noqa: PLC0415
+    from muntin.streams import Stream, check_resumed, schema_of, unpacked  # noqa: PLC0415
 
     _check_choice("on_error", on_error, ("null", "fail"))
     _check_choice("on_bad_row", on_bad_row, ("skip", "fail"))
@@ -240,13 +240,14 @@ def stream(
             slicing=slicing,
             tables={each: table.schema for each, table in joined.items()},
             sharer=reviewer,
-            zone=zone_named(timezone),
+            zone=zone_named(timezone or "UTC"),
             technique=technique,
             prefer=prefer,
         )
         engine = LocalEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
     else:
         plan, state = unpacked(snapshot)
+        check_resumed(plan, columns, time, None if timezone is None else zone_named(timezone))
         engine = LocalEngine.restore(plan, state, tables=joined, optimizer=reviewer)
         if [final.query for final in plan.finals] != list(asked):
             engine.replace(asked)

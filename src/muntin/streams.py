@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from muntin.display import count
 from muntin.engine import LocalEngine, Progress
 from muntin.errors import DataError, Problem, QueryError, did_you_mean
+from muntin.expressions.zones import Zone
 from muntin.frames import Input, is_frame, read_frame
-from muntin.plan import SharedPlan
+from muntin.plan import SharedPlan, Timeline
 from muntin.queries import Catalog, DropQuery, QueriesLike, Query, Statement, statements_of
 from muntin.results import Results, TableAnswer
 
@@ -93,6 +94,8 @@ class Stream:
         self._check()
         timeline = self._engine.plan.timeline
         try:
+            if to is None or (isinstance(to, float) and not to.is_integer()):
+                raise ValueError("it has no such instant")
             tick = timeline.to_ticks(pa.array([to], timeline.type)).to_pylist()[0]
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise DataError(
@@ -188,6 +191,8 @@ class Stream:
             if rows[name].type == wanted:
                 continue
             try:
+                if not _is_alike(rows[name].type, wanted):
+                    raise pa.ArrowInvalid("values of another kind are not guessed")
                 column = rows[name].cast(wanted)
             except pa.ArrowException as error:
                 raise DataError(
@@ -259,6 +264,50 @@ def unpacked(snapshot: bytes) -> tuple[SharedPlan, bytes]:
     return plan, state
 
 
+def _is_alike(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values of a type may stand for those of another: the same kind in another width.
+
+    pandas has whole numbers beside NULLs as doubles; those are exact, or the cast is refused.
+    """
+    kinds = (
+        (pa.types.is_integer, pa.types.is_floating),
+        (pa.types.is_decimal, pa.types.is_integer),
+        (pa.types.is_timestamp,),
+        (pa.types.is_date,),
+        (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
+        (pa.types.is_binary, pa.types.is_large_binary),
+        (pa.types.is_nested,),
+    )
+    return pa.types.is_null(given) or any(
+        any(check(given) for check in kind) and any(check(wanted) for check in kind)
+        for kind in kinds
+    )
+
+
+def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | None) -> None:
+    """Refuse to resume a stream whose time, columns or zone are not those of its snapshot."""
+    column = Timeline.of(schema, time).column
+    if column != plan.timeline.column:
+        raise DataError(
+            f"the time column is {column!r}, and was {plan.timeline.column!r} in the snapshot",
+            hint=f"resume with time={plan.timeline.column!r}, or start anew without a snapshot",
+        )
+    for name in plan.columns():
+        wanted = plan.source.field(name).type
+        found = schema.field(name).type if name in schema.names else None
+        if found != wanted:
+            what = "is gone" if found is None else f"is {found}, and was {wanted} in the snapshot"
+            raise DataError(
+                f"column {name!r} {what}",
+                hint="resume with the columns as they were, or start anew without a snapshot",
+            )
+    if zone is not None and zone != plan.zone:
+        raise DataError(
+            f"the time zone is {zone.name}, and was {plan.zone.name} in the snapshot",
+            hint=f"resume with timezone={plan.zone.name!r}, or start anew without a snapshot",
+        )
+
+
 def schema_of(given: Any) -> pa.Schema:
     """The columns of a stream: an Arrow schema, a mapping of names to types, or rows like it.
 
@@ -276,7 +325,8 @@ def schema_of(given: Any) -> pa.Schema:
         except (TypeError, ValueError, pa.ArrowException) as error:
             raise DataError(
                 f"the schema cannot be read: {error}",
-                hint='name types as Arrow does, as in {"ts": "timestamp[us]", "v": "double"}',
+                hint='give Arrow types, or their names, as in {"ts": pa.timestamp("us", "UTC"), '
+                '"v": "double"}',
             ) from error
     raise DataError(
         f"the schema is a {type(given).__name__}",
@@ -288,6 +338,8 @@ def check_sources(queries: Iterable[Query], name: str | None) -> None:
     """Refuse queries over another stream than the one of this name."""
     if name is None:
         return
+    if not isinstance(name, str):
+        raise DataError(f"name is {name!r}", hint='give a name, as in name="trades"')
     problems = [
         Problem(f"there is no input {each.source!r}", did_you_mean(each.source, [name]), each.name)
         for each in queries

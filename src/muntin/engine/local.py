@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,7 @@ class LocalEngine:
         self._ticks: list[Ints] = []
         self._position = 0
         self._closed = False
+        self._failed = False
 
     @property
     def plan(self) -> SharedPlan:
@@ -109,7 +111,21 @@ class LocalEngine:
         if self.lateness is not None:
             # A batch that fails half way leaves no trace in a stream that goes on.
             made = list(made)
-        latest, before, rows = None, self.seen, self.statistics.rows
+        before, rows = self.seen, self.statistics.rows
+        with self._changing():
+            latest = self._take(made)
+            if latest is None or self.lateness is None:
+                return {}
+            results = self.advance(latest - self.lateness)
+            if before is not None:
+                moved = max(latest - before, 0)
+                self.recent = self.recent.after(self.statistics.rows - rows, moved)
+            self._review()
+        return results
+
+    def _take(self, made: Iterable[StageOutput]) -> int | None:
+        """Keep what stage A made of a batch; its largest event time."""
+        latest = None
         for output in made:
             if output.ticks.size:
                 highest = int(output.ticks.max())
@@ -119,14 +135,20 @@ class LocalEngine:
                 self._ticks.append(output.ticks)
             self._position += output.ticks.size
             self.statistics.take(output)
-        if latest is None or self.lateness is None:
-            return {}
-        results = self.advance(latest - self.lateness)
-        if before is not None:
-            moved = max(latest - before, 0)
-            self.recent = self.recent.after(self.statistics.rows - rows, moved)
-        self._review()
-        return results
+        return latest
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """What fails in here leaves a state that is neither the old one nor the new one.
+
+        An aggregate of a user's own may raise while windows are answered: then some queries have
+        their answers, which nobody got, and to go on would lose them without a word.
+        """
+        try:
+            yield
+        except BaseException:
+            self._failed = True
+            raise
 
     def _rate(self) -> float | None:
         return self.recent.rate
@@ -138,7 +160,15 @@ class LocalEngine:
         if self._optimizer.is_due(self.plan) or settled(self.plan, self.watermark):
             self._adopt(self._queries())
 
+    def _check_whole(self) -> None:
+        if self._failed:
+            raise DataError(
+                "the engine failed while it answered a batch, whose answers are lost",
+                hint="restore the snapshot before that batch, and feed it again",
+            )
+
     def _check_open(self) -> None:
+        self._check_whole()
         if self._closed:
             raise DataError(
                 "the engine is closed: its open windows are answered",
@@ -147,7 +177,9 @@ class LocalEngine:
 
     def advance(self, watermark: int) -> Results:
         """Answer the windows that end at or before a time; rows below it are late from now on."""
-        return self._results(self._state.advance(watermark))
+        self._check_whole()
+        with self._changing():
+            return self._results(self._state.advance(watermark))
 
     def idle(self, elapsed: int) -> Results:
         """Answer what the clock closes, where no row has come for so many microseconds.
@@ -172,7 +204,8 @@ class LocalEngine:
         """
         self._check_open()
         self._closed = True
-        results = self._results(self._state.close())
+        with self._changing():
+            results = self._results(self._state.close())
         return {final.name: results[final.name] for final in self.plan.finals}
 
     def _results(self, answered: Answered) -> Results:
@@ -250,6 +283,7 @@ class LocalEngine:
 
     def snapshot(self) -> bytes:
         """The state of a stream as bytes, from which :meth:`restore` goes on identically."""
+        self._check_whole()
         return self._state.snapshot(
             lateness=self.lateness, statistics=vars(self.statistics), recent=vars(self.recent)
         )
