@@ -64,7 +64,9 @@ def test_ranges_of_keys_change_no_answer(seed: int, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("muntin.engine.store._PENDING", 5)
     used = []
     monkeypatch.setattr(blocks, "_by_range", _noted(blocks._by_range, used))
-    for threads in (1, 3):
+    for threads, short in ((1, 0), (3, 0), (3, 1 << 30)):
+        # Pieces as chunks, and gathered row by row.
+        monkeypatch.setattr(parts, "_SHORT", short)
         split, found = answered(plan, tables, threads)
         assert used
         assert split.statistics.errors == engine.statistics.errors

@@ -18,6 +18,8 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 # A chunk of a result should have so many rows, or tables of it are slow to read.
 _LONG = 256
+# Pieces of fewer rows, on average, are gathered row by row instead of being chunks.
+_SHORT = 64
 
 
 @dataclass(frozen=True)
@@ -61,25 +63,63 @@ def joined(parts: Sequence[Rows]) -> Rows:
     places = np.concatenate([np.arange(each.windows.size) for each in parts])
     order = np.lexsort((owners, windows, queries))
     queries, windows = queries[order], windows[order]
-    pieces = list(zip(owners[order].tolist(), places[order].tolist(), strict=True))
+    pieces = owners[order], places[order]
     fresh = np.ones(windows.size, np.bool_)
     fresh[1:] = (np.diff(queries) != 0) | (np.diff(windows) != 0)
     begins = np.flatnonzero(fresh)
     rows = _offsets([np.diff(each.rows) for each in parts], order, begins)
     shown = _offsets([np.diff(each.shown) for each in parts], order, begins)
     runs = np.searchsorted(queries[begins], np.arange(parts[0].runs.size))
-    columns = [
+    columns = _columns(parts, *pieces)
+    return Rows(windows[begins], runs, rows, shown, columns, _failed(parts, *pieces))
+
+
+def _columns(parts: Sequence[Rows], owners: Ints, places: Ints) -> list[Column]:
+    """The columns of all parts, piece by piece: a run of a part each."""
+    columns = [[each.columns[number] for each in parts] for number in range(len(parts[0].columns))]
+    if int(sum(each.shown[-1] for each in parts)) < _SHORT * owners.size:
+        # Some answers have a run for each group: so short pieces are gathered row by row.
+        rows = pa.array(_rows_of([each.shown for each in parts], owners, places))
+        return [
+            pa.chunked_array(
+                [chunk for each in column for chunk in _chunks(each)], type=column[0].type
+            )
+            .combine_chunks()
+            .take(rows)
+            for column in columns
+        ]
+    listed = list(zip(owners.tolist(), places.tolist(), strict=True))
+    shown = [each.shown.tolist() for each in parts]
+    return [
         pa.chunked_array(
             [
-                parts[owner].columns[number].slice(shown_[place], shown_[place + 1] - shown_[place])
-                for owner, place in pieces
-                for shown_ in [parts[owner].shown]
+                column[owner].slice(
+                    shown[owner][place], shown[owner][place + 1] - shown[owner][place]
+                )
+                for owner, place in listed
             ],
-            type=column.type,
+            type=column[0].type,
         )
-        for number, column in enumerate(parts[0].columns)
+        for column in columns
     ]
-    return Rows(windows[begins], runs, rows, shown, columns, _failed(parts, pieces))
+
+
+def _chunks(column: Column) -> list[pa.Array]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def _rows_of(offsets: Sequence[Ints], owners: Ints, places: Ints) -> Ints:
+    """The rows of pieces, in turn, where the rows of all parts lie one part behind the other."""
+    sizes = np.array([each.size - 1 for each in offsets])
+    before = (np.cumsum([0, *(int(each[-1]) for each in offsets)])[:-1]).astype(np.int64)
+    runs = (np.cumsum(sizes) - sizes)[owners] + places
+    starts = np.concatenate(
+        [each[:-1] + shift for each, shift in zip(offsets, before, strict=True)]
+    )
+    counts = np.concatenate([np.diff(each) for each in offsets])[runs]
+    ends = np.cumsum(counts)
+    found: Ints = np.repeat(starts[runs] - (ends - counts), counts) + np.arange(counts.sum())
+    return found
 
 
 def _offsets(counts: Sequence[Ints], order: Ints, begins: Ints) -> Ints:
@@ -88,15 +128,12 @@ def _offsets(counts: Sequence[Ints], order: Ints, begins: Ints) -> Ints:
     return np.append(every[begins], every[-1])
 
 
-def _failed(parts: Sequence[Rows], pieces: Sequence[tuple[int, int]]) -> Ints | None:
+def _failed(parts: Sequence[Rows], owners: Ints, places: Ints) -> Ints | None:
     if all(each.failed is None for each in parts):
         return None
     every = [
         np.zeros(int(each.rows[-1]), np.int64) if each.failed is None else each.failed
         for each in parts
     ]
-    found = [np.empty(0, np.int64)]
-    for owner, place in pieces:
-        rows = parts[owner].rows
-        found.append(every[owner][rows[place] : rows[place + 1]])
-    return np.concatenate(found)
+    found: Ints = np.concatenate(every)[_rows_of([each.rows for each in parts], owners, places)]
+    return found
