@@ -38,7 +38,7 @@ import json, random
 import muntin
 from numba.core import event
 from muntin import compiled
-from muntin.bench.planning import cold
+from muntin.bench.planning import cold, workloads
 from muntin.cli.demo_queries import draw
 from muntin.testing import trades
 from oracle.random_queries import queries
@@ -53,8 +53,8 @@ class Names(event.Listener):
         pass
 
 event.register("numba:compile", Names())
-cold.first_call()
-cold.first_queries()
+for start in cold.STARTS[:2]:
+    muntin.aggregate(workloads.rows(start.rows), start.queries(), time="ts")
 data = trades(20_000)
 muntin.aggregate(data, ";".join(each.sql() for each in draw(256, 1)), time="ts")
 muntin.aggregate(data.to_pandas(), "SELECT symbol, sum(price * vol) / sum(vol) AS v FROM t "

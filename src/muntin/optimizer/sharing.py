@@ -46,10 +46,10 @@ class Optimizer:
             find out, which is asked where it matters. Where it is not known, all share.
         steps_per_row: How many operations at an edge a row into one more tree is worth.
 
-    >>> Optimizer("weave").method
+    >>> Optimizer("weaveshare").method
     Traceback (most recent call last):
     ...
-    muntin.errors.MuntinError: there is no optimizer 'weave'
+    muntin.errors.MuntinError: there is no optimizer 'weaveshare'
     Hint: did you mean weave_share?
     """
 

@@ -56,6 +56,6 @@ def test_sections_and_promises(monkeypatch: pytest.MonkeyPatch) -> None:
     sections, checks = bench.placement_sections(quick=1)
     assert "1 of the 2 combinations" in sections[0].title
     assert all(len(row) == len(table.columns) for table in sections for row in table.rows)
-    assert [len(table.rows) for table in sections] == [13, 13, 14, 15, 13, 15, 15]
+    assert [len(table.rows) for table in sections] == [13, 13, 15, 15, 13, 15, 15]
     assert [check.limit for check in checks] == [0.9, 0.8]
     assert all(0 <= check.value <= 1 for check in checks)
