@@ -15,10 +15,10 @@ help: ## List the targets
 
 setup: $(VENV)/.ready $(VENV)/.warm ## Create .venv with the pinned dependencies
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Muntin needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]' --editable benchmarks
 	@touch $@
 
 # Once: kernels whose sources change later are compiled when they are called.

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from muntin import run, sinks
 from muntin.spark import session, stop
-from muntin.spark.streaming.handle import Run
+from muntin.spark.streaming.driver.handle import Run
 from muntin.testing import trades
 
 VWAP = """

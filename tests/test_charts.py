@@ -14,7 +14,7 @@ import pytest
 
 import muntin
 from muntin import charts
-from muntin.cli.run_charts import Charts
+from muntin.cli.screen.charts import Charts
 from muntin.errors import DataError, MuntinError, UnknownQueryError
 from muntin.sinks import with_key
 from muntin.testing import trades

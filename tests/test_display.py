@@ -15,10 +15,10 @@ import muntin
 from muntin import sinks
 from muntin.cli.control import _listed
 from muntin.engine import LocalEngine
-from muntin.plan import build_plan
-from muntin.plan.explain.words import window_text
+from muntin.plan.explain.model import window_text
+from muntin.planner import build_plan
 from muntin.queries import queries
-from muntin.spark.streaming.progress import RunProgress
+from muntin.spark.streaming.driver.progress import RunProgress
 from muntin.windows import Window
 
 SOURCES = Path(muntin.__file__).parent

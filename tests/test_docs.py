@@ -19,8 +19,9 @@ import pytest
 import typer.main
 
 import muntin
+import muntin_bench as bench
 from code_blocks import PAGES, ROOT, Block, blocks
-from muntin import aggregates, bench, pipelines
+from muntin import aggregates, pipelines
 from muntin.cli.main import app
 from muntin.expressions.registry import functions
 from muntin.testing import trades
@@ -100,7 +101,7 @@ def test_commands_are_those_there_are(block: Block) -> None:
 
 def test_a_benchmark_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The block of benchmarks.md, over fewer trades."""
-    from muntin.bench import local
+    from muntin_bench import local
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(local, "load_trades", lambda: ("few trades", trades(5000, seconds=9000)))

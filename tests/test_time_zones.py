@@ -7,12 +7,12 @@ import pytest
 
 import muntin
 from muntin.engine import LocalEngine
-from muntin.engine.naive import answer
 from muntin.errors import DataError, MuntinError
 from muntin.expressions.zone_names import zone
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import queries
 from muntin.testing import assert_same_rows
+from muntin.testing.oracle import answer
 
 NEW_YORK = "America/New_York"
 # From 2013-11-02 17:00 in New York on, a row every ten minutes; clocks went back that night.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from muntin import cache, compiled
+from muntin import _cache, _compiled
 
 TESTS = Path(__file__).parent
 
@@ -38,8 +38,8 @@ import json, random
 import muntin
 from numba.core import event
 from muntin import compiled
-from muntin.bench.planning import cold, workloads
-from muntin.cli.demo_queries import draw
+from muntin_bench.planning import cold, workloads
+from muntin.cli.demo_measure import draw
 from muntin.testing import trades
 from oracle.random_queries import queries
 from oracle.random_streams import stream
@@ -108,12 +108,12 @@ def test_a_package_that_cannot_be_written_has_one_folder_for_all(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The driver keeps kernels where workers are told to look."""
-    from muntin.spark.settings import kernel_cache
+    from muntin.spark.environment.settings import kernel_cache
 
     monkeypatch.setenv("MUNTIN_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(cache, "_is_package_writable", lambda: False)
-    kernel = compiled.compiled(_increment)
+    monkeypatch.setattr(_cache, "_is_package_writable", lambda: False)
+    kernel = _compiled.compiled(_increment)
     assert kernel(1) == 2
     files = list(tmp_path.rglob("*.nbc"))
     assert [file.name.split("-")[0] for file in files] == ["test_warm._increment"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from muntin.results import Results
     from muntin.sinks import read
     from muntin.spark.files.files import files
-    from muntin.spark.streaming.run import run
+    from muntin.spark.streaming.driver.run import run
     from muntin.windows import Window
 
 __version__ = "0.1.0.dev0"
@@ -44,17 +44,16 @@ _HOMES = {
     "files": "muntin.spark.files.files",
     "query": "muntin.queries",
     "read": "muntin.sinks",
-    "run": "muntin.spark.streaming.run",
+    "run": "muntin.spark.streaming.driver.run",
     "stream": "muntin.api",
 }
 # What documentation calls `muntin.sinks` and the like is there after `import muntin` alone.
 _PACKAGES = (
     "aggregates",
     "aggregators",
-    "bench",
     "engine",
     "errors",
-    "optimizer",
+    "planner",
     "pipelines",
     "plan",
     "queries",

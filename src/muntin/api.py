@@ -18,13 +18,14 @@ from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_m
 from muntin.expressions.zone_names import zone as zone_named
 from muntin.expressions.zones import Zone
 from muntin.frames import Input, is_frame, is_on_spark, read_frame, read_tables
-from muntin.optimizer.homes import Rebuild, rebuild_by
-from muntin.optimizer.placement import check_method
-from muntin.optimizer.sharing import Optimizer, OptimizerName
-from muntin.plan import SharedPlan, Strategy, build_plan
+from muntin.plan import SharedPlan, Strategy
 from muntin.plan.relations import Relation
-from muntin.plan.sampling import Sampler
 from muntin.plan.timeline import Timeline
+from muntin.planner import build_plan
+from muntin.planner.placement.homes import Rebuild, rebuild_by
+from muntin.planner.placement.optimizers import check_method
+from muntin.planner.sampling import Sampler
+from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.queries import QueriesLike, Query
 from muntin.queries import queries as read_queries
 from muntin.results import Answer, Outcome, Results, TableAnswer
@@ -82,7 +83,7 @@ def aggregate(
             ``tri_weave`` (which aggregates rows once for all trees) weigh the costs,
             ``all_share`` and ``no_share`` do not. It changes no answer.
         placement: Who places trees without groups on Spark's buckets, and weaves them there: one
-            of the thirteen names in ``muntin.optimizer.METHODS``, ``WG_I`` unless said
+            of the thirteen names in ``muntin.planner.METHODS``, ``WG_I`` unless said
             otherwise. It changes no answer; data in this process has no buckets.
         timezone: Where the local times are that expressions ask for, as in ``hour(ts)`` or
             ``ts >= '2013-10-07 10:00:00'``: a region such as ``America/New_York``, or an offset

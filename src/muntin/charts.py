@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
 
+from muntin._typing import Floats
 from muntin.display import count
 from muntin.errors import DataError, MuntinError
 
 MOST_LINES = 10
 INSTALL = "pip install matplotlib, or the extra muntin[bench]"
 
-Floats = npt.NDArray[np.float64]
 Labels = tuple[str, ...]
 
 

@@ -26,8 +26,9 @@ from muntin.aggregates.registry import BUILT_IN, resolve
 from muntin.api import aggregate
 from muntin.errors import MuntinError, QueryError
 from muntin.expressions import types as t
-from muntin.optimizer.sharing import Optimizer, OptimizerName
-from muntin.plan import SharedPlan, Strategy, build_plan
+from muntin.plan import SharedPlan, Strategy
+from muntin.planner import build_plan
+from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.queries import queries as read_queries
 from muntin.windows.edges import Slicing
 
@@ -70,7 +71,7 @@ def warm(processes: int = 2) -> Iterator[tuple[str, int]]:
 
 
 def _compile(kind: str) -> tuple[str, int]:
-    from muntin.compiled import compilations  # noqa: PLC0415  it brings numba
+    from muntin._compiled import compilations  # noqa: PLC0415  it brings numba
 
     logging.getLogger("muntin").setLevel(logging.ERROR)  # this is the time to compile
     before = compilations()
@@ -344,10 +345,10 @@ def _spark_stages() -> None:
     """What Spark's workers do, in this process: partials packed, split, unpacked and merged."""
     if find_spec("pyspark") is None:
         return
-    from muntin.engine.stage_a import StageA  # noqa: PLC0415  they bring numba
+    from muntin.engine.rows.stage_a import StageA  # noqa: PLC0415  they bring numba
     from muntin.engine.state import State  # noqa: PLC0415
     from muntin.engine.wire import from_bytes, split, to_bytes  # noqa: PLC0415
-    from muntin.optimizer.homes import with_homes  # noqa: PLC0415
+    from muntin.planner.placement.homes import with_homes  # noqa: PLC0415
     from muntin.spark.bounded.shipped import Shipped, packed  # noqa: PLC0415
     from muntin.spark.bounded.tasks import finish, fold  # noqa: PLC0415
 

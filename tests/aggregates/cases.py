@@ -11,7 +11,8 @@ import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from muntin.aggregates import columns, resolve
+from muntin.aggregates import resolve
+from muntin.aggregates.columns import by_part
 from muntin.aggregates.registry import BUILT_IN
 from muntin.errors import AggregateError
 
@@ -129,4 +130,4 @@ def update_all(cols: list[Any], cells: np.ndarray, args: tuple[pa.Array, ...], t
 
 
 def empty_columns(resolved: Any, size: int) -> list[Any]:
-    return [columns.empty(part, size) for part in resolved.parts]
+    return [by_part.empty(part, size) for part in resolved.parts]

@@ -10,9 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aggregates.cases import relaxed
-from muntin.aggregates import columns, resolve
-from muntin.aggregates.parts import Part
-from muntin.aggregates.sum_column import LOAD_LIMIT
+from muntin.aggregates import resolve
+from muntin.aggregates.algebra import Part
+from muntin.aggregates.columns import by_part
+from muntin.aggregates.columns.sums import LOAD_LIMIT
 from muntin.errors import DataError
 
 DOUBLE = resolve("sum", [pa.float64()])
@@ -26,9 +27,9 @@ def bits(value: float) -> int:
 
 def double_sum(values, cuts=()):
     """The sum of one cell, fed in pieces, each merged from a column of its own."""
-    total = columns.empty(DOUBLE.parts[0], 1)
+    total = by_part.empty(DOUBLE.parts[0], 1)
     for piece in np.split(np.array(values, np.float64), sorted(cuts)):
-        part = columns.empty(DOUBLE.parts[0], 1)
+        part = by_part.empty(DOUBLE.parts[0], 1)
         part.update(np.zeros(len(piece), np.int64), (pa.array(piece),))
         total.merge(np.zeros(1, np.int64), part)
     return float(total.doubles()[0])
@@ -75,7 +76,7 @@ def test_special_values_follow_ieee(values):
 @many
 @given(st.lists(st.floats(), min_size=1, max_size=40), st.integers(1, 40))
 def test_what_left_the_window_leaves_no_trace(values, length):
-    column = columns.empty(DOUBLE.parts[0], len(values))
+    column = by_part.empty(DOUBLE.parts[0], len(values))
     column.update(np.arange(len(values)), (pa.array(values, pa.float64()),))
     ends = np.arange(1, len(values) + 1)
     starts = np.maximum(ends - length, 0)
@@ -88,14 +89,14 @@ def test_numbers_of_all_sizes_in_random_cells():
     rng = np.random.default_rng(7)
     values = rng.normal(size=100_000) * 10.0 ** rng.integers(-200, 200, 100_000)
     cells = rng.integers(0, 50, len(values))
-    column = columns.empty(DOUBLE.parts[0], 50)
+    column = by_part.empty(DOUBLE.parts[0], 50)
     column.update(cells, (pa.array(values),))
     wanted = [math.fsum(values[cells == cell]) for cell in range(50)]
     assert column.doubles().tolist() == wanted
 
 
 def test_the_window_of_exponents_widens_on_demand():
-    column = columns.empty(DOUBLE.parts[0], 2)
+    column = by_part.empty(DOUBLE.parts[0], 2)
     zeros = np.zeros(1, np.int64)
     widths = []
     for value in [1.0, 1.5, 2.0**40, 2.0**-40, 1e300, 5e-324, 0.0]:
@@ -108,7 +109,7 @@ def test_the_window_of_exponents_widens_on_demand():
 
 
 def test_zeros_alone_need_no_limbs():
-    column = columns.empty(DOUBLE.parts[0], 1)
+    column = by_part.empty(DOUBLE.parts[0], 1)
     column.update(np.zeros(3, np.int64), (pa.array([0.0, -0.0, 0.0]),))
     assert column.nbytes == 0
     assert column.doubles().tolist() == [0.0]
@@ -117,7 +118,7 @@ def test_zeros_alone_need_no_limbs():
 @pytest.mark.parametrize("value", [-1.7976931348623157e308, 5e-324, -3.0, 0.1])
 def test_carries_are_settled_before_a_limb_overflows(value):
     """Doubling a sum 80 times passes 2**31 numbers a limb more than twice."""
-    column = columns.empty(DOUBLE.parts[0], 3)
+    column = by_part.empty(DOUBLE.parts[0], 3)
     column.update(np.arange(3), (pa.array([value, -value, value]),))
     for _ in range(80):
         column.merge(np.arange(3), column.take(np.arange(3)))
@@ -130,8 +131,8 @@ def test_carries_are_settled_before_a_limb_overflows(value):
 
 
 def test_integers_pass_64_bits_and_come_back():
-    column = columns.empty(BIGINT.parts[0], 1)
-    count = columns.empty(BIGINT.parts[1], 1)
+    column = by_part.empty(BIGINT.parts[0], 1)
+    count = by_part.empty(BIGINT.parts[1], 1)
     largest = pa.array([2**63 - 1] * 3)
     cells = np.zeros(3, np.int64)
     column.update(cells, (largest,))
@@ -144,7 +145,7 @@ def test_integers_pass_64_bits_and_come_back():
 
 
 def test_a_load_near_its_limit_settles_first():
-    column = columns.empty(Part("sum", (pa.int64(),)), 2)
+    column = by_part.empty(Part("sum", (pa.int64(),)), 2)
     column.update(np.array([0, 1]), (pa.array([2**63 - 1, -(2**63)]),))
     column.limbs[0, 0] += 2**62
     column.load = LOAD_LIMIT - 1
@@ -155,7 +156,7 @@ def test_a_load_near_its_limit_settles_first():
 
 
 def test_a_batch_beyond_the_limit_is_refused():
-    column = columns.empty(Part("sum", (pa.int64(),)), 1)
+    column = by_part.empty(Part("sum", (pa.int64(),)), 1)
     with pytest.raises(DataError, match="rows in one batch"):
         column._reserve(2**31)
 
@@ -163,7 +164,7 @@ def test_a_batch_beyond_the_limit_is_refused():
 def test_float32_arguments_are_summed_as_doubles():
     narrow = resolve("sum", [pa.float32()])
     assert narrow.type == pa.float64()
-    column = columns.empty(narrow.parts[0], 1)
+    column = by_part.empty(narrow.parts[0], 1)
     values = pa.array([0.1, 0.2, 0.3], pa.float32())
     column.update(np.zeros(3, np.int64), (values,))
     assert column.doubles()[0] == math.fsum(values.to_pylist())

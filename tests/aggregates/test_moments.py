@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregates.cases import relaxed
-from muntin.aggregates import columns, resolve
+from muntin.aggregates import resolve
+from muntin.aggregates.columns import by_part
 
 
 def variance_of(name, values, kind):
     resolved = resolve(name, [kind])
-    cols = [columns.empty(part, 1) for part in resolved.parts]
+    cols = [by_part.empty(part, 1) for part in resolved.parts]
     for column in cols:
         column.update(np.zeros(len(values), np.int64), (pa.array(values, kind),))
     return resolved.lower(cols).values.to_pylist()[0]
@@ -50,7 +51,7 @@ def test_nothing_cancels():
 @pytest.mark.parametrize("kind", [pa.int64(), pa.float64()])
 def test_more_rows_than_the_kernel_divides_by(kind):
     resolved = resolve("var_pop", [kind])
-    cols = [columns.empty(part, 1) for part in resolved.parts]
+    cols = [by_part.empty(part, 1) for part in resolved.parts]
     for column in cols:
         column.update(np.zeros(2, np.int64), (pa.array([1, 3], kind),))
         for _ in range(34):

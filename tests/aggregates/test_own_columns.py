@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from muntin.aggregates import Aggregate
-from muntin.aggregates.object_column import ObjectColumn
-from muntin.aggregates.parts import USER, Part
+from muntin.aggregates.algebra import USER, Part
+from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.aggregates.registry import register, unregister
 
 

@@ -10,9 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aggregates.cases import relaxed
-from muntin.aggregates import columns, resolve
+from muntin.aggregates import resolve
+from muntin.aggregates.columns import by_part
+from muntin.aggregates.exact.logarithms import LN2, ln_ratio
 from muntin.aggregates.products import exp2_units, log2_units
-from muntin.aggregates.tables import LN2, ln_ratio
 
 PRODUCT = resolve("product", [pa.float64()])
 GEO_MEAN = resolve("geo_mean", [pa.float64()])
@@ -110,7 +111,7 @@ def test_geometric_means_are_close_to_the_root(values):
 )
 def test_values_without_a_logarithm(values, product, geo_mean):
     for resolved, wanted in ((PRODUCT, product), (GEO_MEAN, geo_mean)):
-        cols = [columns.empty(part, 1) for part in resolved.parts]
+        cols = [by_part.empty(part, 1) for part in resolved.parts]
         for column in cols:
             column.update(np.zeros(2, np.int64), (pa.array(values),))
         (found,) = resolved.lower(cols).values.to_pylist()
@@ -118,7 +119,7 @@ def test_values_without_a_logarithm(values, product, geo_mean):
 
 
 def test_a_mean_over_more_values_than_the_kernel_divides_by():
-    cols = [columns.empty(part, 1) for part in GEO_MEAN.parts]
+    cols = [by_part.empty(part, 1) for part in GEO_MEAN.parts]
     cols[0].update(np.zeros(2, np.int64), (pa.array([2.0, 2.0]),))
     for _ in range(40):
         cols[0].merge(np.zeros(1, np.int64), cols[0].take(np.zeros(1, np.int64)))

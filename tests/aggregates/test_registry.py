@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.cases import relaxed
-from muntin.aggregates import Aggregate, columns, laws, names, register, resolve, unregister
+from muntin.aggregates import Aggregate, names, register, resolve, unregister
+from muntin.aggregates.columns import by_part
 from muntin.errors import AggregateError
+from muntin.testing import laws
 
 
 def test_importing_and_resolving_brings_no_compiler():
@@ -155,11 +157,11 @@ def test_a_users_aggregate_runs_on_columns(concat):
     assert not concat.commutative
     assert not concat.invertible
     assert concat.parts[0].timed
-    column = columns.empty(concat.parts[0], 3)
+    column = by_part.empty(concat.parts[0], 3)
     column.update(np.array([0, 0, 1, -1]), (pa.array(["a", "b", None, "c"]),))
     other = column.take(np.array([0, 1]))
     column.merge(np.array([2, -1]), other)
-    column.merge(np.array([0, -1]), columns.from_arrow(concat.parts[0], other.to_arrow()))
+    column.merge(np.array([0, -1]), by_part.from_arrow(concat.parts[0], other.to_arrow()))
     assert concat.lower([column]).values.to_pylist() == ["abab", None, "ab"]
     slid = column.slide(np.array([0, 1, 2]), np.array([3, 2, 2]))
     assert concat.lower([slid]).values.to_pylist() == ["ababab", None, None]
@@ -195,7 +197,7 @@ def test_answers_of_another_type_name_the_aggregate():
     register(Length())
     try:
         resolved = resolve("total_length", [pa.string()])
-        column = columns.empty(resolved.parts[0], 1)
+        column = by_part.empty(resolved.parts[0], 1)
         with pytest.raises(AggregateError, match="aggregate total_length is no string") as error:
             resolved.lower([column])
         assert "result_type" in error.value.hint

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from muntin import aggregators
-from muntin.aggregates import ResolvedAggregate, columns, resolve
+from muntin.aggregates import ResolvedAggregate, resolve
+from muntin.aggregates.columns import by_part
 from muntin.aggregators import bank, create, info
-from muntin.aggregators.bank_base import Bank
+from muntin.aggregators.banks.bank import Bank
 from muntin.errors import AggregateError, DataError, WindowError
 
 RANGES = (3, 1, 7, 7, 16)
@@ -167,7 +168,7 @@ def test_partials_of_many_rows(name: str, technique: str, draw: Draw) -> None:
     for step in range(30):
         rows = [[draw(rng, step) for _ in range(rng.integers(0, 5))] for _ in range(3)]
         cells = np.repeat(np.arange(3), [len(group) for group in rows])
-        parts = [columns.empty(part, 3) for part in aggregate.parts]
+        parts = [by_part.empty(part, 3) for part in aggregate.parts]
         for column in parts:
             column.update(cells, (pa.array([v for group in rows for v in group], pa.float64()),))
         answers = windows.advance_partials(parts).to_pylist()

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from muntin.aggregates import resolve
-from muntin.aggregators import conformance, create, info, legal, names
-from muntin.aggregators.operators import Least, Sum, Sums
+from muntin.aggregators import create, info, legal, names
+from muntin.aggregators.techniques.operators import Least, Sum, Sums
+from muntin.testing import conformance
 
 SUM, MAX = resolve("sum", [pa.float64()]), resolve("max", [pa.float64()])
 NARROW = np.random.default_rng(5).normal(size=150)

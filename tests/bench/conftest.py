@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from muntin.bench.conditions import Conditions
-from muntin.bench.measure import Timing
-from muntin.bench.report import Check, Plot, Report, Section
+from muntin_bench.conditions import Conditions
+from muntin_bench.measure import Timing
+from muntin_bench.report import Check, Plot, Report, Section
 
 
 @pytest.fixture

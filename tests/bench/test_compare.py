@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from muntin.bench.compare import compare, compare_files
-from muntin.bench.conditions import Conditions
-from muntin.bench.measure import Timing
-from muntin.bench.reading import ReportError
-from muntin.bench.report import Check, Report
 from muntin.errors import MuntinError
+from muntin_bench.compare import compare, compare_files
+from muntin_bench.conditions import Conditions
+from muntin_bench.measure import Timing
+from muntin_bench.reading import ReportError
+from muntin_bench.report import Check, Report
 
 
 def timed(report: Report, *theirs: float) -> Report:

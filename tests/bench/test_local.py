@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 import muntin
-from muntin.bench import local
 from muntin.testing import trades
+from muntin_bench import local
 
 
 def test_both_sides_give_the_same_answers() -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from muntin.bench.measure import Ratio, Timing, measure
+from muntin_bench.measure import Ratio, Timing, measure
 
 
 def test_sides_take_turns_in_alternating_order() -> None:

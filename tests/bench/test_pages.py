@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from muntin.bench.pages import write_pages
-from muntin.bench.report import Report
+from muntin_bench.pages import write_pages
+from muntin_bench.report import Report
 
 VOID = {"meta", "img"}
 

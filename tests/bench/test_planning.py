@@ -1,8 +1,8 @@
 """The benchmark of planning, at a size that takes no time."""
 
-from muntin.bench.planning import workloads
-from muntin.bench.planning.benchmark import FULL, Load, Scale, run_at
 from muntin.queries import queries
+from muntin_bench.planning import workloads
+from muntin_bench.planning.benchmark import FULL, Load, Scale, run_at
 
 
 def test_it_reports_every_target() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from muntin.bench import plots
-from muntin.bench.conditions import conditions
-from muntin.bench.reading import ReportError, read_report
-from muntin.bench.report import Check, Report, Section
+from muntin_bench import plots
+from muntin_bench.conditions import conditions
+from muntin_bench.reading import ReportError, read_report
+from muntin_bench.report import Check, Report, Section
 
 
 def shown(report: Report, width: int = 100) -> str:

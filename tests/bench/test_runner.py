@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from muntin.bench import ALL, NAMES, Report, attempt, chosen, progress, run, runner
 from muntin.errors import MuntinError
+from muntin_bench import ALL, NAMES, Report, attempt, chosen, progress, run, runner
 
 SCALED = ("aggregators", "optimizer", "planning", "sharing", "spark")
 
@@ -29,14 +29,14 @@ def test_every_benchmark_is_documented() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_benchmark_can_be_asked_to_be_quick(name: str) -> None:
-    parameter = inspect.signature(import_module(f"muntin.bench.{name}").run).parameters["quick"]
+    parameter = inspect.signature(import_module(f"muntin_bench.{name}").run).parameters["quick"]
     assert parameter.default is False
 
 
 @pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("name", SCALED)
 def test_quick_measures_less(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    benchmark = import_module(f"muntin.bench.{name}.benchmark")
+    benchmark = import_module(f"muntin_bench.{name}.benchmark")
     monkeypatch.setattr(benchmark, "run_at", lambda scale: Report(name, repr(scale)))
     report = run(name, quick=quick)
     assert report.data == repr(benchmark.QUICK if quick else benchmark.FULL)
@@ -78,7 +78,7 @@ def test_unknown_benchmarks_are_refused_before_anything_runs() -> None:
 
 
 def test_nothing_is_timed_without_assertions() -> None:
-    code = "from muntin import bench; print(bench.attempt('local').failure)"
+    code = "import muntin_bench as bench; print(bench.attempt('local').failure)"
     done = subprocess.run(
         [sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True
     )

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from muntin.bench.report import Report
-from muntin.bench.streaming import predicates, slides
-from muntin.bench.streaming.benchmark import FULL, QUICK, Scale, run_at
-from muntin.bench.streaming.checkpoints import Written
-from muntin.bench.streaming.own import registered
-from muntin.bench.streaming.predicates import WORKLOADS, Asked
-from muntin.bench.streaming.slides import KINDS, Windows, slide_costs
+from muntin_bench.report import Report
+from muntin_bench.streaming import predicates, slides
+from muntin_bench.streaming.benchmark import FULL, QUICK, Scale, run_at
+from muntin_bench.streaming.checkpoints import Written
+from muntin_bench.streaming.own import registered
+from muntin_bench.streaming.predicates import WORKLOADS, Asked
+from muntin_bench.streaming.slides import KINDS, Windows, slide_costs
 
 TINY = Scale(
     Windows(6, 5, 20), Windows(1, 20, 40, ticks=2), 6, Asked(3, 8, rows=5_000, repeats=1), None

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from muntin.bench import runner
-from muntin.bench.measure import Timing
-from muntin.bench.report import Check, Report
+from muntin_bench import runner
+from muntin_bench.measure import Timing
+from muntin_bench.report import Check, Report
 
 Muntin = Callable[..., tuple[int, str, str]]
 

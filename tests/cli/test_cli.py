@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from muntin import __version__, bench
-from muntin.bench.measure import measure
-from muntin.bench.report import Report
+import muntin_bench as bench
+from muntin import __version__
+from muntin_bench.measure import measure
+from muntin_bench.report import Report
 
 MUNTIN = str(Path(sys.executable).parent / "muntin")
 

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from muntin.errors import MuntinError
-from muntin.pipelines.control import ControlError, ControlServer, ask, is_running, socket_path
-from muntin.pipelines.serving import Commands
+from muntin.pipelines.control import (
+    Commands,
+    ControlError,
+    ControlServer,
+    ask,
+    is_running,
+    socket_path,
+)
 from muntin.queries import queries
 
 

@@ -15,10 +15,9 @@ from rich.console import Console
 
 from muntin import pipelines
 from muntin.cli import demo
-from muntin.cli.demo_measure import Measured, _check_same, report
-from muntin.cli.demo_queries import JOINING, draw
+from muntin.cli.demo_measure import JOINING, Measured, _check_same, draw, report
 from muntin.errors import MuntinError
-from muntin.spark.java import find_java
+from muntin.spark.environment.java import find_java
 
 MUNTIN = str(Path(sys.executable).parent / "muntin")
 

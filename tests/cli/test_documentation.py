@@ -13,7 +13,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from muntin import bench
+import muntin_bench as bench
 from muntin.cli.main import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()

@@ -20,7 +20,7 @@ import pytest
 from muntin import sinks
 from muntin.cli.main import main
 from muntin.pipelines.control import ControlError, ask
-from muntin.spark.java import find_java
+from muntin.spark.environment.java import find_java
 from muntin.spark.streaming.problems import RunError
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts

@@ -11,7 +11,8 @@ from aggregators.concat import Concat
 from muntin.aggregates import resolve
 from muntin.aggregates.extremes import Max
 from muntin.aggregates.sums import Sum, Total
-from muntin.aggregators import conformance, info, legal, names
+from muntin.aggregators import info, legal, names
+from muntin.testing import conformance
 
 # There are hundreds of cases, each for up to eleven techniques.
 few = settings(deadline=None, max_examples=3, suppress_health_check=list(HealthCheck))

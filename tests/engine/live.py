@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from engine.members import NEVER, Member, collect
 from engine.rich_queries import RichQuery, rich_queries, rich_stream
 from muntin.engine import LocalEngine
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import Query, queries
 
 

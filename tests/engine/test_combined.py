@@ -11,15 +11,15 @@ import pytest
 
 import muntin
 from engine.rich_queries import rich_queries, rich_stream
-from muntin.engine import LocalEngine, naive
-from muntin.engine.stage_a import StageA
-from muntin.optimizer import OPTIMIZERS, Optimizer
-from muntin.plan import SharedPlan, build_plan
-from muntin.plan.bind import BoundQuery
-from muntin.plan.owners import Sharing
+from muntin.engine import LocalEngine
+from muntin.engine.rows.stage_a import StageA
+from muntin.plan import SharedPlan
 from muntin.plan.selection import Cells
+from muntin.planner import OPTIMIZERS, Optimizer, build_plan
+from muntin.planner.owners import Sharing
+from muntin.planner.steps.bind import BoundQuery
 from muntin.queries import queries
-from muntin.testing import assert_same_rows, rows_of
+from muntin.testing import assert_same_rows, oracle, rows_of
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.string(), "v": pa.float64()})
 
@@ -146,7 +146,7 @@ def test_random_queries_equal_the_oracle(seed: int) -> None:
             engine.feed(batch)
         results = engine.close()
         for query in asked:
-            expected = naive.answer(plan, query.name, table)
+            expected = oracle.answer(plan, query.name, table)
             assert_same_rows(results[query.name], expected, close=query.close)
 
 

@@ -10,12 +10,12 @@ import pytest
 
 import muntin
 from engine.rich_queries import rich_queries, rich_stream
-from muntin.engine import LocalEngine, in_time_order, naive
+from muntin.engine import LocalEngine, in_time_order
 from muntin.errors import WindowError
-from muntin.optimizer import OPTIMIZERS
-from muntin.plan import SharedPlan, build_plan
+from muntin.plan import SharedPlan
+from muntin.planner import OPTIMIZERS, build_plan
 from muntin.queries import queries
-from muntin.testing import assert_same_rows, rows_of
+from muntin.testing import assert_same_rows, oracle, rows_of
 from muntin.windows import SLICINGS, SliceManager, edges_between
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.string(), "v": pa.int64()})
@@ -129,7 +129,7 @@ def test_random_queries_equal_the_oracle_under_every_optimizer(seed: int) -> Non
         if first is None:
             first = found
             for query in asked:
-                expected = naive.answer(results.plan, query.name, table)
+                expected = oracle.answer(results.plan, query.name, table)
                 assert_same_rows(results[query.name], expected, close=query.close)
         assert found == first, optimizer
 

@@ -12,10 +12,11 @@ import pytest
 from engine.live import live, one, shaken, streamed
 from engine.rich_queries import rich_stream
 from engine.slice_aggregates import Gcd, registered
-from muntin.engine import LocalEngine, store
-from muntin.engine.slices import moving_slices
+from muntin.engine import LocalEngine
+from muntin.engine.slices import moving_slices, store
 from muntin.engine.slices.key_table import KeyTable
-from muntin.plan import STRATEGIES, build_plan
+from muntin.plan import STRATEGIES
+from muntin.planner import build_plan
 from muntin.queries import queries
 
 SCHEMA = pa.schema({"t": pa.int64(), "g": pa.string(), "v": pa.float64()})

@@ -12,10 +12,11 @@ import pytest
 from engine.live import Chances, live, one, shaken, streamed
 from muntin.engine import LocalEngine, sampler
 from muntin.errors import DataError
-from muntin.plan import SharedPlan, build_plan
-from muntin.plan.bind import BoundQuery
-from muntin.plan.continuity import settled
-from muntin.plan.owners import Sharing, join_all, kept_owners
+from muntin.plan import SharedPlan
+from muntin.planner import build_plan
+from muntin.planner.continuity import settled
+from muntin.planner.owners import Sharing, join_all, kept_owners
+from muntin.planner.steps.bind import BoundQuery
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.int64()})
 SQL = "CREATE QUERY {} AS SELECT sum(v) AS s, max(v) AS m FROM s [RANGE {} SLIDE {}]"

@@ -14,16 +14,18 @@ import pytest
 import muntin
 from aggregators.concat import Concat
 from engine.live import live, shaken, streamed
+from muntin._typing import Ints
 from muntin.aggregates import resolve
-from muntin.aggregators import cards, conformance, create, info, legal, names, register, registry
+from muntin.aggregators import cards, create, info, legal, names, register, registry
 from muntin.aggregators.card import Card
 from muntin.aggregators.choice import operations
-from muntin.aggregators.contract import OPERATIONS, SIZE, Ints
-from muntin.aggregators.operators import Store, combine, load
-from muntin.aggregators.rings import append, drop_oldest, end_of, new_head, wrapped
+from muntin.aggregators.techniques.contract import OPERATIONS, SIZE
+from muntin.aggregators.techniques.operators import Store, combine, load
+from muntin.aggregators.techniques.rings import append, drop_oldest, end_of, new_head, wrapped
 from muntin.errors import AggregateError
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.testing import conformance
 
 
 class Backwards(NamedTuple):

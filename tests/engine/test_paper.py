@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.engine import LocalEngine
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import queries
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.int64()})

@@ -8,7 +8,7 @@ import pytest
 
 from muntin.engine import LocalEngine, Progress
 from muntin.errors import DataError
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import queries
 
 ROWS = 3000

@@ -13,13 +13,15 @@ import pytest
 import muntin
 from engine.rich_queries import SCHEMA, condition, rich_queries, rich_stream
 from muntin.aggregates import Aggregate, register, unregister
-from muntin.engine import LocalEngine, in_time_order, naive, rollup, sampler
-from muntin.engine.rollup_kernels import list_ranges
+from muntin.engine import LocalEngine, in_time_order, sampler
+from muntin.engine.answers import rollup
+from muntin.engine.answers.rollup import list_ranges
 from muntin.errors import MuntinError
-from muntin.plan import STRATEGIES, SharedPlan, build_plan
-from muntin.plan.owners import Sharing, share_all
+from muntin.plan import STRATEGIES, SharedPlan
+from muntin.planner import build_plan
+from muntin.planner.owners import Sharing, share_all
 from muntin.queries import queries
-from muntin.testing import assert_same_rows, rows_of
+from muntin.testing import assert_same_rows, oracle, rows_of
 from muntin.windows.edges import SLICINGS
 
 Lines = dict[str, list[str]]
@@ -69,7 +71,7 @@ def test_strategies_and_slicings_equal_the_oracle_and_each_other(
         if first is None:
             first = lines(results), errors
             for query in asked:
-                expected = naive.answer(plan, query.name, table)
+                expected = oracle.answer(plan, query.name, table)
                 assert_same_rows(results[query.name], expected, close=query.close)
         assert (lines(results), errors) == first, (strategy, slicing)
 
@@ -114,7 +116,7 @@ def test_ranges_of_ranks_give_what_runs_of_cells_give(
     assert used
     assert lines(by_ranges) == lines(by_runs)
     for name in rng.sample(sorted(by_ranges), 6):
-        assert_same_rows(by_ranges[name], naive.answer(plan, name, table))
+        assert_same_rows(by_ranges[name], oracle.answer(plan, name, table))
 
 
 def _threshold(rng: random.Random) -> str:
@@ -135,7 +137,7 @@ def _agree(sql: str, table: pa.Table, some: int = 5) -> None:
         first = first or lines(results)
         assert lines(results) == first, strategy
     for name in list(results)[:some]:
-        assert_same_rows(results[name], naive.answer(results.plan, name, table))
+        assert_same_rows(results[name], oracle.answer(results.plan, name, table))
 
 
 def test_hundreds_of_strings_are_ranks_of_one_expression() -> None:
@@ -152,7 +154,7 @@ def test_hundreds_of_strings_are_ranks_of_one_expression() -> None:
     unshared = muntin.aggregate(table, sql, time="t", strategy="slices")
     assert lines(results) == lines(unshared)
     for i in (0, 150, 299):
-        expected = naive.answer(results.plan, f"q{i}", table)
+        expected = oracle.answer(results.plan, f"q{i}", table)
         assert_same_rows(results[f"q{i}"], expected)
 
 
@@ -217,7 +219,7 @@ def _agree_in_order(sql: str, table: pa.Table) -> None:
     for strategy in STRATEGIES:
         results = muntin.aggregate(table, sql, time="t", strategy=strategy)
         for name in results:
-            assert_same_rows(results[name], naive.answer(results.plan, name, ordered))
+            assert_same_rows(results[name], oracle.answer(results.plan, name, ordered))
 
 
 @pytest.mark.parametrize("text", ["1 = 0", "v > 3 AND v < 3", "NOT (v = v OR v IS NULL)"])

@@ -7,11 +7,11 @@ import random
 import pyarrow as pa
 import pytest
 
-from muntin.engine import LocalEngine, naive
+from muntin.engine import LocalEngine
 from muntin.errors import DataError, WindowError
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import queries
-from muntin.testing import assert_same_rows
+from muntin.testing import assert_same_rows, oracle
 from oracle.random_queries import queries as random_queries
 from oracle.random_streams import stream
 
@@ -134,7 +134,7 @@ def test_a_stream_answers_what_recomputation_of_its_rows_answers(seed: int) -> N
     alive_rows = pa.concat_tables([table.slice(0, 0), *kept])
     assert engine.statistics.late_rows == table.num_rows - alive_rows.num_rows
     for query in asked:
-        expected = naive.answer(plan, query.name, alive_rows)
+        expected = oracle.answer(plan, query.name, alive_rows)
         close = {n: 1e-12 for n, text in query.outputs.items() if text[:3] in ("pro", "geo")}
         assert_same_rows(pa.concat_tables(results[query.name]), expected, close=close)
 

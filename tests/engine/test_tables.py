@@ -11,7 +11,8 @@ import pytest
 import muntin
 from muntin.engine import LocalEngine
 from muntin.errors import DataError
-from muntin.plan import STRATEGIES, Strategy, build_plan
+from muntin.plan import STRATEGIES, Strategy
+from muntin.planner import build_plan
 from muntin.queries import queries
 from muntin.testing import rows_of
 from muntin.windows.edges import SLICINGS

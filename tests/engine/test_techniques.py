@@ -17,7 +17,8 @@ from engine.slice_aggregates import Gcd, Longest, Tally, registered
 from muntin.aggregators import names
 from muntin.engine import LocalEngine
 from muntin.errors import AggregateError, QueryError
-from muntin.plan import SharedPlan, build_plan
+from muntin.plan import SharedPlan
+from muntin.planner import build_plan
 from muntin.queries import Query, queries, query
 
 SCHEMA = pa.schema({"t": pa.int64(), "g": pa.string(), "v": pa.float64()})

@@ -11,12 +11,11 @@ import pytest
 from muntin.engine import LocalEngine
 from muntin.engine.answers import scan, ungrouped
 from muntin.engine.answers.scan import Scan
-from muntin.engine.naive import answer
-from muntin.engine.sorting import sort_entries
-from muntin.engine.sweeping import Spans
-from muntin.engine.sweeping_kernels import BLOCK, _total, sweep
-from muntin.plan import build_plan
+from muntin.engine.answers.sweep import BLOCK, Spans, _total, sweep
+from muntin.engine.slices.radix_sort import sort_entries
+from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.testing.oracle import answer
 
 SELECTS = (
     "sum(x) AS a, count(*) AS n",
@@ -76,7 +75,7 @@ def test_all_ways_agree_with_recomputation(seed: int, monkeypatch: pytest.Monkey
             made.append(type(found._way).__name__)
         return found
 
-    monkeypatch.setattr("muntin.engine.stage_b.find_runs", noted)
+    monkeypatch.setattr("muntin.engine.answers.stage_b.find_runs", noted)
     monkeypatch.setattr(ungrouped, "_FEW", 0)
     monkeypatch.setattr(ungrouped, "_READS", 1 << 30)
     found = {"sweep": answers(table, sql)}

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.engine.hashing import buckets_of
-from muntin.engine.stage_a import StageA
+from muntin.engine.rows.stage_a import StageA
 from muntin.engine.state import State
-from muntin.engine.wire import from_bytes, split, to_bytes
+from muntin.engine.wire import buckets_of, from_bytes, split, to_bytes
 from muntin.errors import DataError
-from muntin.optimizer.homes import with_homes
-from muntin.plan import STRATEGIES, build_plan
+from muntin.plan import STRATEGIES
+from muntin.planner import build_plan
+from muntin.planner.placement.homes import with_homes
 from muntin.queries import queries as parse
 from muntin.testing import assert_same_rows
 from oracle.random_queries import queries

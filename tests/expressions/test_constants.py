@@ -12,8 +12,9 @@ import sqlglot
 from sqlglot import exp
 
 from expressions import conformance
-from muntin.expressions import BindingError, Bound, Evaluator, bind, bind_text, program
-from muntin.expressions.program import Program
+from muntin.expressions import BindingError, Bound, Evaluator, bind, bind_text
+from muntin.expressions.evaluation import evaluator as program
+from muntin.expressions.evaluation.evaluator import Program
 
 # Two constants of every type; a NULL is the third.
 CONSTANTS = {

@@ -17,7 +17,7 @@ from expressions import conformance
 from muntin.errors import ExpressionError
 from muntin.expressions import BindingError, Bound, Evaluator, bind, bind_text
 from muntin.expressions import types as t
-from muntin.expressions.literals import quoted
+from muntin.expressions.binding.literals import quoted
 
 ROWS_OF_EACH = 2
 EPOCH = dt.datetime(1970, 1, 1)

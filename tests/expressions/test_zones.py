@@ -15,7 +15,7 @@ from expressions.conformance import Answer
 from expressions.test_conformance import answer
 from muntin.errors import DataError
 from muntin.expressions import Evaluator, bind_text
-from muntin.expressions.problems import BindingError
+from muntin.expressions.tree import BindingError
 from muntin.expressions.zone_names import zone
 from muntin.expressions.zones import CYCLE, Zone
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.cases import CASES, arrays, case_id, python_rows, relaxed
-from muntin.aggregates import Aggregate, laws, resolve
+from muntin.aggregates import Aggregate, resolve
 from muntin.aggregates.extremes import Max
 from muntin.aggregates.sums import Sum, Total
+from muntin.testing import laws
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_id)

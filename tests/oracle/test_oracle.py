@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.engine import naive
 from muntin.plan import STRATEGIES
-from muntin.testing import assert_same_rows, rows_of
+from muntin.testing import assert_same_rows, oracle, rows_of
 from muntin.windows.edges import SLICINGS
 from oracle.random_queries import queries
 from oracle.random_streams import stream
@@ -30,7 +29,7 @@ def test_engine_equals_the_oracle(seed: int) -> None:
     sql = ";\n".join(q.sql for q in asked)
     results = muntin.aggregate(table, sql, time="ts", strategy=strategy, slicing=slicing)
     for query in asked:
-        expected = naive.answer(results.plan, query.name, table)
+        expected = oracle.answer(results.plan, query.name, table)
         close = {
             name: CLOSE[function]
             for name, text in query.outputs.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muntin.expressions.binder import known_names
+from muntin.expressions.binding.binder import known_names
 from muntin.pipelines import PipelineError, read
 
 STREAM = "CREATE STREAM trades WITH (format = 'rate');"

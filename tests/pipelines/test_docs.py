@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muntin.pipelines import PipelineError, read
-from muntin.pipelines.formats import KAFKA_OPTIONS, OPTIONS
+from muntin.pipelines.options import KAFKA_OPTIONS, OPTIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql-files.md").read_text()
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)

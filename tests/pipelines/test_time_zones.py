@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from muntin import pipelines
-from muntin.pipelines.importing import import_sql
+from muntin.pipelines.importers import import_sql
 
 FILE = """
 CREATE STREAM trades (ts TIMESTAMP, vol BIGINT)

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from muntin.errors import MuntinError, QueryError
-from muntin.plan.bind import Binding, bind_query
 from muntin.plan.timeline import Timeline
+from muntin.planner.steps.bind import Binding, bind_query
 from muntin.queries import Query, queries
 
 STREAM = pa.schema(

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from muntin.errors import MuntinError, WindowError
-from muntin.plan import SharedPlan, build_plan
+from muntin.plan import SharedPlan
 from muntin.plan.explain.picture import SHOWN_EDGES, _axis
+from muntin.planner import build_plan
 from muntin.queries import queries
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from muntin.errors import QueryError
-from muntin.plan import build_plan, render_text
+from muntin.plan import render_text
+from muntin.planner import build_plan
 from muntin.queries import queries
 
 SCHEMA = pa.schema(

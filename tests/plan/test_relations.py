@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from muntin.errors import QueryError
-from muntin.plan.bind import bind_query
 from muntin.plan.relations import Relation, relate
 from muntin.plan.timeline import Timeline
+from muntin.planner.steps.bind import bind_query
 from muntin.queries import Query, canonical_text, queries
 
 STREAM = pa.schema(

@@ -16,9 +16,10 @@ import pytest
 
 from muntin.engine import LocalEngine
 from muntin.errors import MuntinError
-from muntin.plan import SharedPlan, build_plan, render
+from muntin.plan import SharedPlan, render
 from muntin.plan.explain.costs import Costs, edge_rate
 from muntin.plan.explain.formats import FORMATS
+from muntin.planner import build_plan
 from muntin.queries import queries
 from muntin.testing import trades
 from muntin.windows import edges_between

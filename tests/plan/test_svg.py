@@ -9,8 +9,9 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 import pytest
 
-from muntin.plan import SharedPlan, build_plan
+from muntin.plan import SharedPlan
 from muntin.plan.explain.svg_text import LETTER, cells, wrapped
+from muntin.planner import build_plan
 from muntin.queries import queries
 
 SCHEMA = pa.schema({"ts": pa.timestamp("us"), "symbol": pa.string(), "v": pa.float64()})

@@ -6,8 +6,19 @@ from itertools import product
 import numpy as np
 import pytest
 
-from muntin.predicates.formula import Atom, Axis, Connective, Mapped, evaluate
-from muntin.predicates.states import AND, FAILED, IS_NULL, IS_TRUE, NOT, OR
+from muntin.predicates.formula import (
+    AND,
+    FAILED,
+    IS_NULL,
+    IS_TRUE,
+    NOT,
+    OR,
+    Atom,
+    Axis,
+    Connective,
+    Mapped,
+    evaluate,
+)
 
 TABLES = {True: AND, False: OR}
 

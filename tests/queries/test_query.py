@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muntin.aggregates import Aggregate, register, unregister
 from muntin.errors import AggregateError, QueryError
 from muntin.queries import Query, aggregate_calls, canonical_text, parse_expression, queries
-from muntin.queries.normalize import fold
+from muntin.queries.sql.normalize import fold
 
 S = "FROM s [RANGE 10 SLIDE 5]"
 

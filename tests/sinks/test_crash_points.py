@@ -55,8 +55,8 @@ def run(folder: Path, done: list[int]) -> None:
 def crashing(folder: Path, done: list[int], last: int | None) -> int:
     clock = Clock(last)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("muntin.sinks.compaction.FAN_IN", 2)
-        patch.setattr("muntin.sinks.compaction.choose.__kwdefaults__", {"fan_in": 2})
+        patch.setattr("muntin.sinks.files.compaction.FAN_IN", 2)
+        patch.setattr("muntin.sinks.files.compaction.choose.__kwdefaults__", {"fan_in": 2})
         patch.setattr("muntin.sinks.durable._THREADS", 1 << 30)
         for owner, name in STEPS:
             patch.setattr(owner, name, clock.guard(getattr(owner, name)))

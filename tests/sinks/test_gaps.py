@@ -19,7 +19,7 @@ from muntin import sinks
 from muntin.errors import MuntinError
 from muntin.pipelines.fan_out import FanOutSink, Takes
 from muntin.sinks import SinkError
-from muntin.spark.streaming.gap import Delivery
+from muntin.spark.streaming.checkpoint.audit import Delivery
 from muntin.testing import assert_same_rows
 from sinks.postgres_process import PostgresProcess, running_postgres
 

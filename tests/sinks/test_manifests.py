@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.sinks.compaction import FAN_IN, LARGE, choose
-from muntin.sinks.log import CommitLog
-from muntin.sinks.manifest import FileEntry, Manifest, chain, parse_name
-from muntin.sinks.problems import SinkError
+from muntin.sinks.files.compaction import FAN_IN, LARGE, choose
+from muntin.sinks.files.log import CommitLog
+from muntin.sinks.files.manifest import FileEntry, Manifest, chain, parse_name
+from muntin.sinks.sink import SinkError
 
 SIZES = st.one_of(st.integers(1, 1 << 20), st.integers(1, 2 * LARGE))
 ENTRIES = st.builds(

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import stream_of_results as stream
 
 from muntin.sinks import parquet
-from muntin.sinks.log import CommitLog
+from muntin.sinks.files.log import CommitLog
 
 
 def work(folder: Path, batches: int, seed: int) -> None:

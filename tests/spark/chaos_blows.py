@@ -15,8 +15,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from muntin.sinks import ParquetSink
-from muntin.sinks.manifest import FileEntry
-from muntin.sinks.parquet import ParquetWriter
+from muntin.sinks.files.manifest import FileEntry
+from muntin.sinks.files.parquet import ParquetWriter
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from typing import Any
 
 from muntin import sinks
 from muntin.spark import session
-from muntin.spark.streaming import batches, checkpoint, records
-from muntin.spark.streaming.handle import Run
+from muntin.spark.streaming.checkpoint import checkpoint, records
+from muntin.spark.streaming.driver import batches
+from muntin.spark.streaming.driver.handle import Run
+from muntin.spark.streaming.driver.run import run
 from muntin.spark.streaming.problems import RunError
-from muntin.spark.streaming.run import run
 from spark.chaos_blows import Blow, StruckSink, while_reading
 from spark.cluster_processes import die_with_parent
 from spark.folder_stream import SCHEMA, FolderStream

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from muntin.spark.java import find_java
-from muntin.spark.settings import spark_home
+from muntin.spark.environment.java import find_java
+from muntin.spark.environment.settings import spark_home
 from spark import cluster_processes
 from spark.cluster_processes import command_of, end_session, free_ports, of_session, wait_for_port
 

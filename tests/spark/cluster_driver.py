@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 import muntin
 from muntin.spark import session, ship, stop
-from muntin.spark.streaming.run import run
+from muntin.spark.streaming.driver.run import run
 from spark.chaos_blows import Blow, StruckSink, carried_by_value, while_reading
 from spark.chaos_driver import QUERIES
 from spark.cluster_processes import die_with_parent
@@ -39,13 +39,13 @@ def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Where a worker runs, and has Muntin and compiled kernels from."""
     import os
 
-    import muntin.compiled
+    import muntin._compiled
 
     for _ in batches:
         found = {
             "folder": os.getcwd(),
             "package": muntin.__file__,
-            "given": os.environ[muntin.compiled.VARIABLE],
+            "given": os.environ[muntin._compiled.VARIABLE],
             "kernels": os.environ["NUMBA_CACHE_DIR"],
         }
         yield pa.RecordBatch.from_pydict({key: [value] for key, value in found.items()})

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from muntin.spark.java import find_java
+from muntin.spark.environment.java import find_java
 from spark.cluster_processes import end, of_environment
 
 

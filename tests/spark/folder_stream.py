@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from muntin.engine import LocalEngine
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import Query, queries
 
 SCHEMA = "ts timestamp, symbol string, price double, vol bigint, exchange string"

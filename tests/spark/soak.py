@@ -165,7 +165,7 @@ def stream(spark: Any) -> Any:
 def soak(folder: Path, batches: int, size: int, config: Mapping[str, str]) -> Iterator[Stretch]:
     from muntin import sinks
     from muntin.spark import session, stop
-    from muntin.spark.streaming.run import run
+    from muntin.spark.streaming.driver.run import run
 
     spark = session("soak", master="local[2]", config=config)
     try:

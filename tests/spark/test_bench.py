@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from muntin.bench.sharing.data import hour
-from muntin.bench.spark.benchmark import Scale
-from muntin.bench.spark.bounded import (
+from muntin_bench.sharing.data import hour
+from muntin_bench.spark.benchmark import Scale
+from muntin_bench.spark.bounded import (
     SCAN,
     TRIP,
     WAYS,
@@ -19,7 +19,7 @@ from muntin.bench.spark.bounded import (
     steps,
     table,
 )
-from muntin.bench.streaming.checkpoints import Kept, kept_sections
+from muntin_bench.streaming.checkpoints import Kept, kept_sections
 
 KEPT = Kept(5, (3, 6), 1, 4, 8, 10, 1, warm=0)
 TINY = Scale(20_000, 50, (1, 4), separately=2, row_group=4_000)

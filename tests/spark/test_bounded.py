@@ -17,7 +17,7 @@ from muntin.aggregates import Aggregate, register
 from muntin.errors import AggregateError, DataError, MuntinError, WindowError
 from muntin.plan import SharedPlan
 from muntin.spark.bounded import job
-from muntin.spark.bounded.chunks import Limits
+from muntin.spark.bounded.messages import Limits
 from muntin.spark.bounded.source import FrameSource
 from muntin.spark.frames import spark_schema
 from muntin.testing import assert_same_rows, rows_of, trades

@@ -15,17 +15,18 @@ import pytest
 
 from engine.rich_queries import rich_queries, rich_stream
 from muntin.engine import LocalEngine
-from muntin.engine.stage_a import StageA
+from muntin.engine.rows.stage_a import StageA
 from muntin.engine.wire import split, to_bytes
-from muntin.plan import SharedPlan, build_plan
+from muntin.plan import SharedPlan
+from muntin.planner import build_plan
 from muntin.queries import queries
-from muntin.spark.streaming import bucket as buckets_of
-from muntin.spark.streaming import head
-from muntin.spark.streaming.bucket import Bucket
-from muntin.spark.streaming.carrier import StateFolder, StateWriter, Whose
-from muntin.spark.streaming.job import Job
+from muntin.spark.streaming.checkpoint.records import BatchRecord
 from muntin.spark.streaming.problems import CheckpointError
-from muntin.spark.streaming.records import BatchRecord
+from muntin.spark.streaming.tasks import bucket as buckets_of
+from muntin.spark.streaming.tasks import head
+from muntin.spark.streaming.tasks.bucket import Bucket
+from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
+from muntin.spark.streaming.tasks.job import Job
 
 BUCKETS = 3
 # How news are weighed outside of tests.

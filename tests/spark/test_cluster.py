@@ -18,7 +18,7 @@ import pytest
 import muntin
 from muntin import sinks
 from muntin.spark import ship
-from muntin.spark.java import find_java
+from muntin.spark.environment.java import find_java
 from muntin.testing import assert_same_rows, trades
 from spark.chaos_driver import QUERIES
 from spark.cluster import interpreter_without_muntin, started_cluster

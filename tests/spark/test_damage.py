@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from muntin import sinks
-from muntin.spark.streaming.batches import BatchRunner, Limits
 from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.checkpoint import Checkpoint, load_table
-from muntin.spark.streaming.gap import Delivery
+from muntin.spark.streaming.checkpoint.audit import Delivery
+from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, load_table
+from muntin.spark.streaming.driver.batches import BatchRunner, Limits
+from muntin.spark.streaming.driver.run import run
 from muntin.spark.streaming.problems import CheckpointError, RunError
-from muntin.spark.streaming.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.damage import BATCHES, KINDS, Damage, Victim, outcome_of
 from spark.folder_stream import FolderStream, expected, parts
@@ -70,7 +70,7 @@ def test_every_damage_to_every_file_is_seen(
     victim: Victim, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A manifest that is not there is looked for again and again: nobody is about to write it.
-    monkeypatch.setattr("muntin.sinks.log._PAUSE", 0)
+    monkeypatch.setattr("muntin.sinks.files.log._PAUSE", 0)
     victim.restore()
     sound = read_all(victim)
     found = {}

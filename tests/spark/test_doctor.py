@@ -13,7 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from muntin.spark import SparkError, doctor, java, packages
+from muntin.spark import SparkError, doctor
+from muntin.spark.environment import doctor as packages
+from muntin.spark.environment import java
 
 CHECKS = [
     *("Python", "Java", "pyspark", "pandas", "pyarrow", "protobuf", "PYSPARK_PYTHON"),
@@ -48,7 +50,7 @@ def test_every_problem_has_a_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("MUNTIN_CACHE_DIR", "/proc/none")
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/none")
     monkeypatch.setenv("SPARK_API_MODE", "connect")
-    monkeypatch.setattr(sys.modules["muntin.spark.doctor"], "_memory", lambda: 1 << 30)
+    monkeypatch.setattr(sys.modules["muntin.spark.environment.doctor"], "_memory", lambda: 1 << 30)
     monkeypatch.setattr(metadata, "version", lambda name: "3.0.1")
     found = doctor()
     said = {finding.check: finding.status for finding in found if not finding.ok}

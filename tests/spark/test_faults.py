@@ -10,8 +10,8 @@ import pytest
 
 from muntin import sinks
 from muntin.errors import MuntinError
-from muntin.spark.java import find_java
-from muntin.spark.streaming.run import run
+from muntin.spark.environment.java import find_java
+from muntin.spark.streaming.driver.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.chaos import Kill, random_kills, torment
 from spark.chaos_blows import Blow, StruckSink, carried_by_value

@@ -13,10 +13,10 @@ import pytest
 from muntin import files, sinks
 from muntin.engine import LocalEngine
 from muntin.errors import WindowError
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.spark.streaming.driver.run import Run, run
 from muntin.spark.streaming.problems import CheckpointError
-from muntin.spark.streaming.run import Run, run
 from muntin.testing import assert_same_rows
 from spark.folder_stream import PATIENCE, FolderStream
 

@@ -14,7 +14,7 @@ import pytest
 from muntin import aggregate, pipelines, sinks
 from muntin.errors import MuntinError, UnknownQueryError
 from muntin.pipelines import rate
-from muntin.pipelines.opening import decoded, open_stream
+from muntin.pipelines.runner import decoded, open_stream
 from muntin.spark.streaming.problems import CheckpointError, RunError
 from muntin.testing import assert_same_rows, trades
 

@@ -16,9 +16,9 @@ import pytest
 from muntin import aggregate, files, sinks
 from muntin.errors import DataError, MuntinError
 from muntin.sinks.durable import write_atomically
-from muntin.spark.streaming.lock import hold
+from muntin.spark.streaming.checkpoint.files import hold
+from muntin.spark.streaming.driver.run import run
 from muntin.spark.streaming.problems import CheckpointError, RunError
-from muntin.spark.streaming.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, parts
 
@@ -183,7 +183,7 @@ def test_checkpoints_that_cannot_be_written(
             raise OSError(errno.ENOSPC, "No space left on device")
         write_atomically(path, content)
 
-    monkeypatch.setattr("muntin.spark.streaming.writing.write_atomically", write)
+    monkeypatch.setattr("muntin.spark.streaming.checkpoint.files.write_atomically", write)
     words = r"cannot write to the checkpoint .*/{}: No space left on device\nHint: free some space"
     with pytest.raises(CheckpointError, match=words.format("ck")):
         run(stream.frame(spark), SUMS, **options)

@@ -16,8 +16,9 @@ import pytest
 
 import muntin
 from muntin import spark as muntin_spark
-from muntin.cache import cache_folder
-from muntin.spark import SparkError, SparkWarning, archive, existing, java, settings
+from muntin._cache import cache_folder
+from muntin.spark import SparkError, SparkWarning
+from muntin.spark.environment import archive, existing, java, settings
 from spark.cluster import interpreter_without_muntin
 
 
@@ -251,7 +252,8 @@ class TestArchives:
     def test_only_one_of_many_processes_records(self, runtime: java.Java, tmp_path: Path) -> None:
         one = self.made(runtime, tmp_path)
         code = (
-            "import sys; from pathlib import Path; from muntin.spark.archive import Archive\n"
+            "import sys; from pathlib import Path\n"
+            "from muntin.spark.environment.archive import Archive\n"
             "print(len(Archive(Path(sys.argv[1]), sys.argv[2]).options()))\n"
             "sys.stdin.read()"
         )

@@ -14,7 +14,7 @@ import pytest
 from muntin import sinks
 from muntin.errors import DataError
 from muntin.sinks import SinkError
-from muntin.spark.streaming.run import run
+from muntin.spark.streaming.driver.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts
 

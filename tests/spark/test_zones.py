@@ -21,7 +21,7 @@ from expressions.test_zones import together
 from muntin.errors import DataError
 from muntin.expressions.zone_names import zone
 from muntin.spark import SparkWarning
-from muntin.spark.zones import session_zone
+from muntin.spark.environment.zones import session_zone
 from muntin.testing import assert_same_rows
 from spark.folder_stream import FolderStream
 from spark.live_expressions import evaluated

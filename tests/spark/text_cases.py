@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from muntin.errors import DataError
-from muntin.pipelines.inference import infer
+from muntin.pipelines.sources import infer
 from muntin.spark.files.columns import UnlikeSparkError
 from muntin.spark.files.pieces import Piece
 from muntin.spark.files.text import TextFormat

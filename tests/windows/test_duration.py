@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muntin.errors import WindowError
 from muntin.windows import duration, duration_text
-from muntin.windows.units import DAY, HOUR, MINUTE, SECOND, UNITS, WEEK
+from muntin.windows.duration import DAY, HOUR, MINUTE, SECOND, UNITS, WEEK
 
 SPELLINGS = {
     "12 minutes": 12 * MINUTE,

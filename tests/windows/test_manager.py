@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from muntin.engine.stage_a import StageA
+from muntin.engine.rows.stage_a import StageA
 from muntin.errors import WindowError
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import queries
 from muntin.windows import (
     SLICINGS,

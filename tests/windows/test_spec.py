@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from muntin.errors import WindowError
 from muntin.windows import TIME_LIMIT, Window
-from muntin.windows.units import MINUTE
+from muntin.windows.duration import MINUTE
 from windows.strategies import brute_windows_of, is_end, is_start, windows
 
 times = st.integers(-300, 300)

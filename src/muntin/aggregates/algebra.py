@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
@@ -97,3 +99,91 @@ class Aggregate(ABC):
 
 def _has_null(value: Any) -> bool:
     return value is None or (isinstance(value, tuple) and any(item is None for item in value))
+
+
+class BuiltIn(Aggregate):
+    """An aggregate of SQL, bound to the types of its arguments.
+
+    Attributes:
+        aliases: Other SQL names.
+        arity: How many arguments it takes, fewest and most.
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ()
+    arity: ClassVar[tuple[int, int]] = (1, 1)
+
+    def __init__(self, types: tuple[pa.DataType, ...]) -> None:
+        fewest, most = self.arity
+        if not fewest <= len(types) <= most:
+            wanted = str(most) if fewest == most else f"{fewest} or {most}"
+            raise AggregateError(
+                f"{self.name} takes {wanted} argument(s), not {len(types)}",
+                hint=f"write {self.name}({', '.join('xyz'[:most])})",
+            )
+        self.types = types
+        self.type = self.result_type(types)
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """The accumulators that the answer is read from, in the order `lower` reads them."""
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.types)) or '*'})"
+
+
+INVERTIBLE = frozenset({"count", "count_if", "sum", "sum_squares", "log_sum"})
+TIMED = frozenset({"first", "last", "first_valid", "last_valid"})
+USER = "user:"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One accumulator kind over typed arguments.
+
+    Parts of the same kind over the same argument expressions hold the same numbers, so one
+    accumulator serves all aggregates that ask for it. `args` says which of the aggregate's
+    arguments the part is fed with and is no part of its identity.
+
+    >>> Part("sum", (pa.float64(),)) == Part("sum", (pa.float64(),), args=(1,))
+    True
+    """
+
+    kind: str
+    types: tuple[pa.DataType, ...] = ()
+    args: tuple[int, ...] = field(default=(0,), compare=False)
+
+    @property
+    def invertible(self) -> bool:
+        """Whether cells can be subtracted; sliding then costs two operations a window."""
+        return self.kind in INVERTIBLE
+
+    @property
+    def timed(self) -> bool:
+        """Whether `update` reads the event times."""
+        return self.kind in TIMED or self.kind.startswith(USER)
+
+    def __str__(self) -> str:
+        return f"{self.kind}({', '.join(map(str, self.types)) or '*'})"
+
+
+class Lowered(NamedTuple):
+    """Answers, one a cell. `errors` marks those that failed, which are NULL; None if none did."""
+
+    values: pa.Array
+    errors: pa.Array | None = None
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality of partials and answers: NaN equals NaN, and 0.0 differs from -0.0.
+
+    >>> same((1, math.nan), (1, math.nan)), same(0.0, -0.0), same(1, 1.0)
+    (True, False, False)
+    """
+    if isinstance(a, float) and isinstance(b, float):
+        if math.isnan(a) or math.isnan(b):
+            return math.isnan(a) and math.isnan(b)
+        return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return type(a) is type(b) and bool(a == b)

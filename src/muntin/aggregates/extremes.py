@@ -6,13 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.aggregates.builtin import BuiltIn
-from muntin.aggregates.exact import lift_exact
-from muntin.aggregates.order import rank
-from muntin.aggregates.parts import Part
+from muntin.aggregates.algebra import BuiltIn, Part
+from muntin.aggregates.exact.number import lift_exact
 from muntin.aggregates.sums import decimal_of
 from muntin.aggregates.types import (
     bounded_decimal,
+    rank,
     require_boolean,
     require_number,
     require_ordered,

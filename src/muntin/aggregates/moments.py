@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from muntin.aggregates.builtin import BuiltIn
-from muntin.aggregates.exact import (
+from muntin.aggregates.algebra import BuiltIn, Part
+from muntin.aggregates.exact.number import (
     DOUBLE_GRID,
     Exact,
     add,
@@ -19,7 +19,6 @@ from muntin.aggregates.exact import (
     square,
     subtract,
 )
-from muntin.aggregates.parts import Part
 from muntin.aggregates.types import require_number
 
 

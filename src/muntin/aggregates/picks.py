@@ -6,10 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.aggregates.builtin import BuiltIn
-from muntin.aggregates.order import rank
-from muntin.aggregates.parts import Part
-from muntin.aggregates.types import require_ordered
+from muntin.aggregates.algebra import BuiltIn, Part
+from muntin.aggregates.types import rank, require_ordered
 
 
 class _Pick(BuiltIn):

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates.builtin import BuiltIn
-from muntin.aggregates.parts import Part
+from muntin.aggregates.algebra import BuiltIn, Part
 from muntin.aggregates.types import require_number
 
 
@@ -125,17 +124,17 @@ def log2_units(x: float) -> int:
     True
     """
     # Deferred: the kernels bring numba, which the algebra alone does not need.
-    from muntin.aggregates import log_kernels  # noqa: PLC0415
+    from muntin.aggregates.exact import logarithms  # noqa: PLC0415
 
-    whole, high, mid, low = log_kernels.log2_limbs(int(np.float64(x).view(np.int64)))
+    whole, high, mid, low = logarithms.log2_limbs(int(np.float64(x).view(np.int64)))
     return (int(whole) << 96) + (int(high) << 64) + (int(mid) << 32) + int(low)
 
 
 def exp2_units(units: int) -> float:
     """Two to `units` of 2**-96, rounded once; infinite or zero beyond the range of doubles."""
-    from muntin.aggregates import log_kernels  # noqa: PLC0415
+    from muntin.aggregates.exact import logarithms  # noqa: PLC0415
 
     whole = min(max(units >> 96, -5000), 5000)
     high, mid, low = (units >> 64) & 0xFFFFFFFF, (units >> 32) & 0xFFFFFFFF, units & 0xFFFFFFFF
-    bits = np.uint64(log_kernels.exp2_bits(whole, high, mid, low))
+    bits = np.uint64(logarithms.exp2_bits(whole, high, mid, low))
     return float(bits.view(np.float64))

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from muntin.aggregates.algebra import Aggregate
-from muntin.aggregates.builtin import BuiltIn
-from muntin.aggregates.counting import Count, CountIf
+from muntin.aggregates.algebra import USER, Aggregate, BuiltIn, Lowered, Part
+from muntin.aggregates.counts import Count, CountIf
 from muntin.aggregates.extremes import BoolAnd, BoolOr, Max, Min, ValueRange
 from muntin.aggregates.moments import StddevPop, StddevSamp, VarPop, VarSamp
-from muntin.aggregates.parts import USER, Lowered, Part
 from muntin.aggregates.picks import First, Last, MaxBy, MinBy
 from muntin.aggregates.products import GeoMean, Product
 from muntin.aggregates.sums import Avg, Sum
 from muntin.errors import AggregateError, did_you_mean
 
 if TYPE_CHECKING:
-    from muntin.aggregates.column import PartColumn
+    from muntin.aggregates.columns.column import PartColumn
 
 BUILT_IN: tuple[type[BuiltIn], ...] = (
     Count,
@@ -86,7 +84,7 @@ class ResolvedAggregate:
     def lower(self, columns: Sequence[PartColumn]) -> Lowered:
         """The answers, one a cell, from one column for each of `parts`."""
         # Deferred: lowering runs compiled kernels, which planning does without.
-        from muntin.aggregates import lowering  # noqa: PLC0415
+        from muntin.aggregates.columns import lowering  # noqa: PLC0415
 
         try:
             return lowering.lower(self, columns)

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from muntin.aggregates.builtin import BuiltIn
-from muntin.aggregates.exact import DOUBLE_GRID, Exact, add, lift_exact, subtract, to_double
-from muntin.aggregates.parts import Part
+from muntin.aggregates.algebra import BuiltIn, Part
+from muntin.aggregates.exact.number import DOUBLE_GRID, Exact, add, lift_exact, subtract, to_double
 from muntin.aggregates.types import bounded_decimal, require_number, sum_type
 
 # The default context would round to 28 digits; no SQL decimal has more than 38.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pyarrow as pa
 
 from muntin.errors import AggregateError
@@ -80,3 +83,21 @@ def sum_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal(kind):
         return bounded_decimal(kind.precision + 10, kind.scale)
     return pa.float64() if pa.types.is_floating(kind) else pa.int64()
+
+
+def rank(value: Any) -> Any:
+    """A key that sorts values of one type as Spark sorts them, NULL first.
+
+    NaN is greater than every number. -0.0 is less than 0.0, so that which of the two survives
+    does not depend on the order of rows.
+
+    >>> sorted([math.nan, 0.0, None, -0.0, math.inf], key=rank)
+    [None, -0.0, 0.0, inf, nan]
+    """
+    if value is None:
+        return (0,)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return (2,)
+        return (1, value, math.copysign(1.0, value))
+    return (1, value)

@@ -1,7 +1,7 @@
 """Final aggregation: techniques that turn the partials of slices into answers for windows."""
 
 from muntin.aggregators.aggregator import Aggregator
-from muntin.aggregators.bank_registry import bank
+from muntin.aggregators.banks.registry import bank
 from muntin.aggregators.card import Card
 from muntin.aggregators.choice import Choice, choose_technique
 from muntin.aggregators.registry import create, info, legal, names, register

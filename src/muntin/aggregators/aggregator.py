@@ -10,9 +10,9 @@ import pyarrow as pa
 from muntin.aggregates import Aggregate
 from muntin.aggregators import snapshots
 from muntin.aggregators.card import Card
-from muntin.aggregators.contract import OPERATIONS, SIZE, STEPS, evict, insert, query
-from muntin.aggregators.positions import Positions
 from muntin.aggregators.sliding import Sliding, objects_of
+from muntin.aggregators.snapshots import Positions
+from muntin.aggregators.techniques.contract import OPERATIONS, SIZE, STEPS, evict, insert, query
 from muntin.errors import AggregateError, DataError
 
 

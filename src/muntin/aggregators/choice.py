@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
 from muntin.aggregates import Aggregate, ResolvedAggregate
-from muntin.aggregates.builtin import BuiltIn
+from muntin.aggregates.algebra import BuiltIn
 from muntin.aggregators.registry import info, names
 from muntin.errors import AggregateError, MuntinError, WindowError, did_you_mean
 
@@ -154,7 +154,7 @@ def legal_techniques(algebra: Algebra, ranges: int = 1) -> tuple[str, ...]:
 def operations(name: str, ranges: Iterable[int]) -> float:
     """Operations per slide where every range is answered, as the technique counts them on average.
 
-    The papers' Ω is another number (`muntin.optimizer.costs.omega`): it prices trees by the
+    The papers' Ω is another number (`muntin.planner.costs.formula.omega`): it prices trees by the
     formulas of the papers.
 
     >>> operations("panes", [3, 5]), operations("running_totals", [3, 5])

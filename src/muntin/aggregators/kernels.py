@@ -16,12 +16,12 @@ from typing import Any
 from numba.core import cgutils
 from numba.extending import intrinsic, overload, register_jitable
 
-from muntin.aggregators import contract, operators, slickdeque_noninv
-from muntin.aggregators.contract import Ints
-from muntin.aggregators.operators import Least, Store, Sum
+from muntin._compiled import compiled
+from muntin._typing import Ints
 from muntin.aggregators.registry import names, state_class
-from muntin.aggregators.slickdeque_kernel import slide_codes
-from muntin.compiled import compiled
+from muntin.aggregators.techniques import contract, operators, slickdeque_noninv
+from muntin.aggregators.techniques.operators import Least, Store, Sum
+from muntin.aggregators.techniques.slickdeque_codes import slide_codes
 
 for _function in contract.SHARED:
     register_jitable(forceinline=True)(_function)

@@ -8,7 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.aggregates import Aggregate, ResolvedAggregate, resolve
-from muntin.aggregators import (
+from muntin.aggregators.aggregator import Aggregator
+from muntin.aggregators.card import Card
+from muntin.aggregators.inputs import whole_number
+from muntin.aggregators.techniques import (
     bint,
     daba,
     daba_lite,
@@ -22,9 +25,6 @@ from muntin.aggregators import (
     two_stacks,
     two_stacks_lite,
 )
-from muntin.aggregators.aggregator import Aggregator
-from muntin.aggregators.card import Card
-from muntin.aggregators.inputs import whole_number
 from muntin.errors import AggregateError, DataError, WindowError, did_you_mean
 
 # A technique is a module and a line here: tests, engine, plans and pages find it by its name.

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin._typing import Ints
 from muntin.aggregates import Aggregate
-from muntin.aggregators import contract, rings
-from muntin.aggregators.contract import Ints, store_fields
 from muntin.aggregators.inputs import sized
-from muntin.aggregators.operators import Objects, Store, Sum
+from muntin.aggregators.techniques import contract, rings
+from muntin.aggregators.techniques.contract import store_fields
+from muntin.aggregators.techniques.operators import Objects, Store, Sum
 
 if TYPE_CHECKING:
-    from muntin.aggregators.encoding import Encoding, Values
+    from muntin.aggregators.encodings.encoding import Encoding, Values
 
 _SMALLEST = 16
 # Integers that are lifted, or answered, at a time: few enough for a cache, many enough for a call.
@@ -85,12 +86,12 @@ class Sliding:
     def run(self, values: Any) -> npt.NDArray[Any]:
         """Slide values; answers by value and range."""
         # Deferred: the kernels bring numba, which Python partials do without.
-        from muntin.aggregators import encodings  # noqa: PLC0415
+        from muntin.aggregators.encodings import registry  # noqa: PLC0415
 
         values = sized(values)
-        encoding = self.encoding or encodings.narrowest(self.aggregate, self.window)
+        encoding = self.encoding or registry.narrowest(self.aggregate, self.window)
         if encoding is not None:
-            typed = encodings.values_of(self.aggregate, values)
+            typed = registry.values_of(self.aggregate, values)
             wider = self._covering(encoding, typed)
             if wider is not None:
                 self._become(wider)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates.builtin import BuiltIn
-from muntin.aggregators.contract import store_fields
-from muntin.aggregators.operators import Objects, Store
-from muntin.aggregators.positions import Positions
+from muntin._typing import Ints
+from muntin.aggregates.algebra import BuiltIn
+from muntin.aggregators.inputs import whole_number
 from muntin.aggregators.sliding import Sliding, objects_of
+from muntin.aggregators.techniques.contract import store_fields
+from muntin.aggregators.techniques.operators import Objects, Store
 from muntin.errors import DataError
 
 if TYPE_CHECKING:
@@ -102,9 +103,9 @@ def _restore_encoding(window: Sliding, said: dict[str, Any] | None) -> None:
         window.encoding, window.op = None, Objects(window.aggregate)
         return
     # Deferred: only states of kernels need them.
-    from muntin.aggregators import encodings  # noqa: PLC0415
+    from muntin.aggregators.encodings import registry  # noqa: PLC0415
 
-    narrowest = encodings.narrowest(window.aggregate, window.window)
+    narrowest = registry.narrowest(window.aggregate, window.window)
     assert narrowest is not None
     window.encoding = narrowest.redescribed(said)
     window.op = window.encoding.op
@@ -123,3 +124,59 @@ def _array(lists: pa.Array) -> Store:
     if pa.types.is_binary(items.type):
         return objects_of([pickle.loads(blob) for blob in items.to_pylist()])
     return np.array(items.to_numpy())
+
+
+_SMALLEST = 16
+
+
+class Positions:
+    """A queue of positions that do not fall, searched by halving.
+
+    >>> positions = Positions()
+    >>> for position in (10, 12, 17):
+    ...     positions.append(position)
+    >>> positions.since(12), positions.before(13)
+    (2, 2)
+    """
+
+    def __init__(self, held: Ints | None = None) -> None:
+        held = np.zeros(0, np.int64) if held is None else held
+        self._items = np.zeros(max(_SMALLEST, 2 * len(held)), np.int64)
+        self._items[: len(held)] = held
+        self._start, self._end = 0, len(held)
+
+    def held(self) -> Ints:
+        """The positions, oldest first."""
+        return self._items[self._start : self._end]
+
+    def append(self, position: int) -> None:
+        """Add the newest position."""
+        position = whole_number(position, "position")
+        if self._end > self._start and position < self._items[self._end - 1]:
+            raise DataError(
+                f"position {position} comes after {self._items[self._end - 1]}",
+                hint="insert partials in the order of their positions",
+            )
+        if self._end == len(self._items):
+            # Moves or doubles, so that each position is copied a few times at most.
+            fresh = Positions(self.held())
+            self._items, self._start, self._end = fresh._items, 0, fresh._end
+        self._items[self._end] = position
+        self._end += 1
+
+    def before(self, position: int) -> int:
+        """How many lie before `position`."""
+        return int(np.searchsorted(self.held(), whole_number(position, "position")))
+
+    def since(self, position: int) -> int:
+        """How many lie at `position` or after it."""
+        return self._end - self._start - self.before(position)
+
+    def drop(self, count: int) -> None:
+        """Forget the oldest `count`."""
+        self._start += count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._items.nbytes

@@ -15,14 +15,14 @@ from muntin.cli.files import Output
 from muntin.errors import MuntinError
 
 if TYPE_CHECKING:
-    from muntin.bench import Report
-    from muntin.bench.compare import Comparison
+    from muntin_bench import Report
+    from muntin_bench.compare import Comparison
 
 _COMPARE = "compare"
 
 
 def _names() -> list[str]:
-    from muntin.bench import NAMES  # noqa: PLC0415 - the command line starts without it
+    from muntin_bench import NAMES  # noqa: PLC0415 - the command line starts without it
 
     return [*NAMES, "all", _COMPARE]
 
@@ -56,7 +56,7 @@ def bench(
 
 
 def _run(names: Sequence[str], quick: bool, format_: Output, output: Path) -> None:
-    from muntin import bench as benchmarks  # noqa: PLC0415 - as above
+    import muntin_bench as benchmarks  # noqa: PLC0415 - as above
 
     reports: list[Report] = []
     for name in benchmarks.chosen(names):
@@ -81,9 +81,9 @@ def _run(names: Sequence[str], quick: bool, format_: Output, output: Path) -> No
 
 
 def _write_pages(output: Path, reports: Sequence[Report]) -> None:
-    from muntin.bench import NAMES  # noqa: PLC0415 - as above
-    from muntin.bench.pages import write_pages  # noqa: PLC0415
-    from muntin.bench.plots import INSTALL, can_draw  # noqa: PLC0415
+    from muntin_bench import NAMES  # noqa: PLC0415 - as above
+    from muntin_bench.pages import write_pages  # noqa: PLC0415
+    from muntin_bench.plots import INSTALL, can_draw  # noqa: PLC0415
 
     written, problems = write_pages(output, NAMES)
     for path in written:
@@ -95,8 +95,8 @@ def _write_pages(output: Path, reports: Sequence[Report]) -> None:
 
 
 def _compare(files: Sequence[str], quick: bool, format_: Output) -> None:
-    from muntin.bench.compare import compare_files  # noqa: PLC0415 - as above
-    from muntin.bench.terminal import show_table  # noqa: PLC0415
+    from muntin_bench.compare import compare_files  # noqa: PLC0415 - as above
+    from muntin_bench.terminal import show_table  # noqa: PLC0415
 
     if len(files) != 2 or quick:
         raise MuntinError(

@@ -58,7 +58,7 @@ def _summary(file: Path, pipeline: Pipeline) -> str:
 
 def _notes(pipeline: Pipeline) -> list[dict[str, Any]]:
     """What is sound, but may not be meant: files that are read, and may be made later."""
-    from muntin.pipelines.inference import has_files  # noqa: PLC0415 - as above
+    from muntin.pipelines.sources import has_files  # noqa: PLC0415 - as above
     from muntin.queries.source import printable  # noqa: PLC0415
 
     read = [(stream.path, stream.place) for stream in pipeline.streams]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from muntin.errors import MuntinError
+
 if TYPE_CHECKING:
     from muntin.pipelines import Pipeline
 
@@ -31,6 +33,16 @@ class Output(StrEnum):
 def read_file(file: Path, settings: Sequence[str] | None) -> Pipeline:
     """The pipeline of a SQL file."""
     from muntin import pipelines  # noqa: PLC0415 - commands that read no file start without it
-    from muntin.pipelines.variables import parse_settings  # noqa: PLC0415
+    from muntin.pipelines.options import parse_settings  # noqa: PLC0415
 
     return pipelines.read(file, parse_settings(settings or ()))
+
+
+BAD_INPUT = 1
+RUN_FAILED = 3
+# As shells have it for a process that a signal ended: 130 after Ctrl-C, 143 after SIGTERM.
+SIGNALLED = 128
+
+
+class FailedRunError(MuntinError):
+    """A run that had started, and came to an end it was not asked for."""

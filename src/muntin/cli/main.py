@@ -5,25 +5,65 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
 
 from muntin import __version__
 from muntin.cli.bench import bench
 from muntin.cli.check import check
-from muntin.cli.commands import BenchCommand, Command, Group
 from muntin.cli.control import add, drop, list_
 from muntin.cli.demo import demo
 from muntin.cli.doctor import doctor
-from muntin.cli.exits import BAD_INPUT, RUN_FAILED, FailedRunError
 from muntin.cli.explain import explain
-from muntin.cli.importing import import_
+from muntin.cli.files import BAD_INPUT, RUN_FAILED, FailedRunError
+from muntin.cli.imports import import_
 from muntin.cli.init import init
 from muntin.cli.run import run
 from muntin.errors import MuntinError
+
+
+def _plain_flags(parameters: list[Any]) -> list[Any]:
+    """Show `--once`, not `--once <bool>`: a flag takes no value."""
+    for each in parameters:
+        if getattr(each, "is_flag", False) and each.metavar is None:
+            each.metavar = ""
+    return parameters
+
+
+class Group(TyperGroup):
+    """The command ``muntin`` itself."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its options, flags without a type."""
+        return _plain_flags(super().get_params(ctx))
+
+
+class Command(TyperCommand):
+    """A command of ``muntin``."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Arguments and options, flags without a type."""
+        return _plain_flags(super().get_params(ctx))
+
+
+class BenchCommand(Command):
+    """``muntin bench``, whose help lists the benchmarks there are."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Imports benchmarks only when help is asked for."""
+        from muntin_bench import ABOUT  # noqa: PLC0415 - the command line starts without it
+
+        width = max(map(len, ABOUT))
+        listed = "\n".join(f"{name:<{width}}  {about}" for name, about in ABOUT.items())
+        if self.help and listed not in self.help:
+            told, _, example = self.help.partition("\n\nExample:")
+            self.help = f"{told}\n\n{listed}\n\nExample:{example}"
+        super().format_help(ctx, formatter)
+
 
 # Commands import what they need when they are called, so that all of them start fast.
 COMMANDS: dict[str, Callable[..., None]] = {

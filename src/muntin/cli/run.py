@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -11,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from muntin.cli.exits import SIGNALLED, FailedRunError
-from muntin.cli.files import File, Output, Settings, read_file
-from muntin.cli.run_signals import Signals
+from muntin.cli.files import SIGNALLED, FailedRunError, File, Output, Settings, read_file
+from muntin.cli.screen.screen import Screen
+from muntin.cli.screen.signals import Signals
 
 if TYPE_CHECKING:
-    from muntin.cli.run_charts import Charts
-    from muntin.cli.run_screen import Screen
+    from muntin.cli.screen.charts import Charts
+    from muntin.cli.screen.screen import Screen
     from muntin.pipelines import Pipeline, PipelineRun
 
 _NAP = 0.1  # seconds
@@ -86,7 +89,7 @@ def run(
 
 
 def _charts(folder: Path) -> Charts:
-    from muntin.cli.run_charts import Charts  # noqa: PLC0415 - the command line starts without it
+    from muntin.cli.screen.charts import Charts  # noqa: PLC0415 - the command line starts without it
 
     return Charts(folder)
 
@@ -104,8 +107,7 @@ def run_pipeline(
     log_format: Output,
 ) -> int:
     """Run until the end, and give the exit code."""
-    from muntin.cli.run_logs import logging_to  # noqa: PLC0415 - it starts without them
-    from muntin.cli.run_screen import make_screen  # noqa: PLC0415
+    from muntin.cli.screen.screen import make_screen  # noqa: PLC0415
     from muntin.pipelines.runner import check_checkpoint  # noqa: PLC0415
 
     check_checkpoint(folder)
@@ -135,11 +137,10 @@ def _run_on(
     signals: Signals,
 ) -> None:
     from muntin import pipelines, sinks  # noqa: PLC0415 - the command line starts without them
-    from muntin.pipelines.control import ControlServer  # noqa: PLC0415
-    from muntin.pipelines.serving import Commands  # noqa: PLC0415
+    from muntin.pipelines.control import Commands, ControlServer  # noqa: PLC0415
     from muntin.spark import stop  # noqa: PLC0415
+    from muntin.spark.streaming.checkpoint.files import writing_to  # noqa: PLC0415
     from muntin.spark.streaming.problems import RunError  # noqa: PLC0415
-    from muntin.spark.streaming.writing import writing_to  # noqa: PLC0415
 
     try:
         running = pipelines.run(
@@ -199,7 +200,7 @@ def _watch(running: PipelineRun, screen: Screen, signals: Signals) -> None:
 
 def starting() -> str:
     """What to say while Spark starts: the first run of an installation waits longer."""
-    from muntin.compiled import kernel_files  # noqa: PLC0415 - as above
+    from muntin._compiled import kernel_files  # noqa: PLC0415 - as above
 
     compiling = next(kernel_files(), None) is None
     return f"starting Spark{', and compiling kernels for half a minute' * compiling} ..."
@@ -229,3 +230,29 @@ def quiet_session(conf: dict[str, str]) -> Any:
     if "--debug" not in sys.argv:
         started.sparkContext.setLogLevel("OFF")
     return started
+
+
+class _ScreenHandler(logging.Handler):
+    def __init__(self, screen: Screen) -> None:
+        super().__init__(logging.INFO)
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._screen.say(record.getMessage(), record.levelname.lower())
+
+
+@contextmanager
+def logging_to(screen: Screen) -> Iterator[None]:
+    """Show what is logged, and warnings, without their places in the code."""
+    handler = _ScreenHandler(screen)
+    logger = logging.getLogger("muntin")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: screen.say(str(message), "warning")
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

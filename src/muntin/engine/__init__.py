@@ -1,11 +1,10 @@
 """The local engine: runs a plan on columnar batches in one process."""
 
-from muntin.engine.batches import gathered
-from muntin.engine.blocks import ENOUGH
+from muntin.engine.answers.group_keys import in_time_order
 from muntin.engine.local import LocalEngine
-from muntin.engine.ordering import in_time_order
 from muntin.engine.progress import Progress, Statistics
-from muntin.engine.reading import sampler
+from muntin.engine.rows.batches import ENOUGH, gathered
+from muntin.engine.rows.columns import sampler
 
 __all__ = [
     "ENOUGH",

@@ -8,28 +8,25 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.engine.answering import Answered
-from muntin.engine.batches import as_table
-from muntin.engine.blocks import outputs
-from muntin.engine.joining import check_streams
-from muntin.engine.key_ranges import KeyRanges
-from muntin.engine.progress import Progress, Statistics
-from muntin.engine.rate import RecentRate
-from muntin.engine.relations import check_version
-from muntin.engine.stage_a import StageA, StageOutput
+from muntin._typing import Ints
+from muntin.engine.answers.front import Answered
+from muntin.engine.progress import Progress, RecentRate, Statistics
+from muntin.engine.rows.batches import as_table, outputs
+from muntin.engine.rows.key_ranges import KeyRanges
+from muntin.engine.rows.stage_a import StageA, StageOutput
+from muntin.engine.slices.newcomers import check_streams
 from muntin.engine.state import State
+from muntin.engine.tables.relations import check_version
 from muntin.errors import DataError, UnknownQueryError, did_you_mean
-from muntin.plan import build_plan
-from muntin.plan.continuity import dated, settled
 from muntin.plan.nodes import SharedPlan
-from muntin.plan.owners import Reviewer, share_all
 from muntin.plan.relations import table_named
+from muntin.planner import build_plan
+from muntin.planner.continuity import dated, settled
+from muntin.planner.owners import Reviewer, share_all
 from muntin.queries import Query
 
-Ints = npt.NDArray[np.int64]
 Results = dict[str, pa.Table]
 
 
@@ -42,9 +39,9 @@ class LocalEngine:
 
     Without one the input is bounded: no row is late, and ``close`` answers all windows. Batches
     of a plan with ROWS windows must then come in time order
-    (:func:`muntin.engine.ordering.in_time_order`); all others may come in any order.
+    (:func:`muntin.engine.answers.group_keys.in_time_order`); all others may come in any order.
 
-    With an ``optimizer`` (:class:`muntin.optimizer.Optimizer`) a stream's queries are shared as
+    With an ``optimizer`` (:class:`muntin.planner.Optimizer`) a stream's queries are shared as
     it says, and shared anew where it finds that worth while: when queries join and leave, and
     after a batch. That changes no answer. Neither does the number of ``threads``, which take the
     blocks of a large batch side by side.

@@ -6,21 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from muntin.engine.answering import Answered, Answerer
-from muntin.engine.families import FIRST_WINDOW, LAST_WINDOW, Due
-from muntin.engine.joining import OldCut, carry_cuts, carry_stores, first_window
-from muntin.engine.partials import PartialBatch
+from muntin._typing import Ints
+from muntin.engine.answers.families import FIRST_WINDOW, LAST_WINDOW, Due
+from muntin.engine.answers.front import Answered, Answerer
 from muntin.engine.slices.array_pack import Arrays
+from muntin.engine.slices.newcomers import OldCut, carry_cuts, carry_stores, first_window
 from muntin.engine.slices.own_slices import OwnKey
-from muntin.engine.snapshot import pack, pack_base, unpack, unpack_base
-from muntin.engine.store import BEGINNING, SliceStore
+from muntin.engine.slices.partials import PartialBatch
+from muntin.engine.slices.snapshot import pack, pack_base, unpack, unpack_base
+from muntin.engine.slices.store import BEGINNING, SliceStore
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, SharedPlan
 from muntin.windows import edge_until
 
-Ints = npt.NDArray[np.int64]
 RowTimes = Callable[[Ints, Ints], tuple[Ints, Ints]]
 
 

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.expressions import types as t
-from muntin.expressions.problems import BindingError
 from muntin.expressions.storage import spark_type
-from muntin.expressions.tree import Call, Column, Literal, Node, walk
+from muntin.expressions.tree import BindingError, Call, Column, Literal, Node, walk
 
 FIELD, ITEM, GET, ELEMENT_AT, TRY_ELEMENT_AT = "field", "[]", "get", "element_at", "try_element_at"
 ELEMENTS = (ITEM, GET, ELEMENT_AT, TRY_ELEMENT_AT)
@@ -54,7 +53,7 @@ def element_of(function: str, whole: Node, index: Node, shown: str) -> Call:
         hint = _hint(shown, whole.type)
         raise BindingError(f"{shown} is no array, it is of type {whole.type}", hint=hint)
     if isinstance(index, Call) and not any(isinstance(part, Column) for part in walk(index)):
-        from muntin.expressions.compiler import folded  # noqa: PLC0415  (loads polars)
+        from muntin.expressions.evaluation.compiler import folded  # noqa: PLC0415  (loads polars)
 
         value = folded(index).value
         index = Literal(value if isinstance(value, int) else None, index.type, str(value))

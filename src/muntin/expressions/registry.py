@@ -8,11 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from muntin.display import count
-from muntin.expressions.problems import BindingError
-from muntin.expressions.tree import Call, Node
+from muntin.expressions.tree import BindingError, Call, Node
 
 if TYPE_CHECKING:
-    from muntin.expressions.parts import Part
+    from muntin.expressions.evaluation.parts import Part
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from muntin.errors import DataError, MuntinError
 from muntin.expressions import types as t
-from muntin.expressions.problems import BindingError
+from muntin.expressions.tree import BindingError
 
 SIGNED = {pa.uint8(): t.SMALLINT, pa.uint16(): t.INT, pa.uint32(): t.BIGINT}
 STRINGS = (pa.string(), pa.large_string(), pa.string_view())

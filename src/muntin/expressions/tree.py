@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
+from sqlglot import exp
 
+from muntin.errors import ExpressionError
 from muntin.expressions.zones import Zone
 
 
@@ -59,3 +62,39 @@ def walk(node: Node, ends: Callable[[Node], bool] | None = None) -> Iterator[Nod
         yield current
         if isinstance(current, Call) and not (ends is not None and ends(current)):
             pending.extend(current.args)
+
+
+def structure(node: exp.Expr) -> Hashable:
+    """What a node is made of, whatever its place in a text: equal where two are the same.
+
+    Told apart are all spellings that a parser tells apart; so equal structures mean the same.
+
+    >>> from sqlglot import parse_one
+    >>> structure(parse_one("a + 1")) == structure(parse_one(" a  +  1"))
+    True
+    """
+    key: list[Any] = [type(node)]
+    for name, value in node.args.items():
+        key.append(name)
+        if isinstance(value, exp.Expr):
+            key.append(structure(value))
+        elif type(value) is list:
+            items = [structure(item) if isinstance(item, exp.Expr) else item for item in value]
+            key.append(tuple(items))
+        else:
+            key.append(value)
+    return tuple(key)
+
+
+class BindingError(ExpressionError):
+    """An expression that cannot be bound.
+
+    `node` is the innermost SQL node at fault; its identifiers and literals know their position
+    (`node.meta`: line, col, start, end).
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, node: exp.Expr | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.node = node

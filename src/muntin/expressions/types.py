@@ -6,7 +6,7 @@ from functools import reduce
 
 import pyarrow as pa
 
-from muntin.expressions.problems import BindingError
+from muntin.expressions.tree import BindingError
 
 NULL = pa.null()
 BOOLEAN = pa.bool_()

@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.pipelines.model import Pipeline, Place, SinkSpec, StreamSpec, TableSpec
-from muntin.pipelines.problems import PipelineError
-from muntin.pipelines.reading import read
+from muntin.pipelines.model import Pipeline, PipelineError, Place, SinkSpec, StreamSpec, TableSpec
+from muntin.pipelines.reader import read
 
 if TYPE_CHECKING:
+    from muntin.pipelines.run import PipelineRun
     from muntin.pipelines.runner import run
-    from muntin.pipelines.running import PipelineRun
 
 __all__ = [
     "Pipeline",
@@ -30,7 +29,7 @@ def __getattr__(name: str) -> Any:
 
         return run
     if name == "PipelineRun":
-        from muntin.pipelines.running import PipelineRun  # noqa: PLC0415
+        from muntin.pipelines.run import PipelineRun  # noqa: PLC0415
 
         return PipelineRun
     raise AttributeError(f"module 'muntin.pipelines' has no attribute {name!r}")

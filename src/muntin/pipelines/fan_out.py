@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.sinks import DriverSink, RowsEntry, Sink, Writer
-from muntin.sinks.rows import RowsWriter
+from muntin.sinks.sink import RowsWriter
 
 Watcher = Callable[[int, str, pa.Table], object]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from muntin.errors import MuntinError, did_you_mean
+from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zone_names import zone
-from muntin.plan import SharedPlan, Strategy, build_plan
+from muntin.plan import SharedPlan, Strategy
+from muntin.planner import build_plan
 from muntin.queries import Query
 from muntin.windows import DurationLike
 
@@ -187,3 +188,41 @@ def _spark_options(form: str, options: Mapping[str, Any]) -> dict[str, str]:
         for name, value in given.items()
         if name in _SPARK_NAMES
     }
+
+
+class PipelineError(QueryError):
+    """Everything wrong with a SQL file; its text shows every problem.
+
+    Args:
+        problems: What is wrong, in the order of the file.
+        file: The path of the file as the user wrote it; None for text.
+
+    >>> print(PipelineError([Problem("no column vl", "did you mean vol?", "a", 3, 8, "SELECT vl")],
+    ...                     "trades.sql"))
+    trades.sql:3:8: query a: no column vl
+      SELECT vl
+             ^
+      Hint: did you mean vol?
+    """
+
+    def __init__(self, problems: Sequence[Problem], file: str | None = None) -> None:
+        super().__init__(problems)
+        self.file = file
+        self.message = "\n".join(located(problem, file) for problem in self.problems)
+
+    def __reduce__(self) -> tuple[type[PipelineError], tuple[tuple[Problem, ...], str | None]]:  # type: ignore[override]
+        return type(self), (self.problems, self.file)
+
+
+def located(problem: Problem, file: str | None) -> str:
+    """A problem with its place first, as compilers write it, so that editors find it."""
+    place = file or "text"
+    if problem.line:
+        place += f":{problem.line}:{problem.column}"
+    name = f"query {problem.query}: " if problem.query else ""
+    lines = [f"{place}: {name}{problem.message}"]
+    if problem.source is not None and problem.line:
+        lines += [f"  {problem.source}", f"  {' ' * (problem.column - 1)}^"]
+    if problem.hint:
+        lines.append(f"  Hint: {problem.hint}")
+    return "\n".join(lines)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import glob
 import logging
 import os
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import muntin
 from muntin import sinks
-from muntin.errors import MuntinError
-from muntin.pipelines.fan_out import Watcher
-from muntin.pipelines.model import Pipeline, StreamSpec
-from muntin.pipelines.opening import open_stream, open_table
-from muntin.pipelines.refreshing import TableWatcher
-from muntin.pipelines.running import PipelineRun
-from muntin.pipelines.sink_making import sinks_of_stream
+from muntin.errors import DataError, MuntinError
+from muntin.pipelines import rate
+from muntin.pipelines.fan_out import FanOutSink, LastRows, Takes, Watcher
+from muntin.pipelines.model import Pipeline, SinkSpec, StreamSpec, TableSpec
+from muntin.pipelines.run import PipelineRun, TableWatcher
 from muntin.sinks import Sink
 from muntin.spark import SparkWarning
 from muntin.spark import session as make_session
-from muntin.spark.streaming.checkpoint import is_begun, is_complete
-from muntin.spark.streaming.lock import hold
+from muntin.spark.streaming.checkpoint.checkpoint import is_begun, is_complete
+from muntin.spark.streaming.checkpoint.files import hold
 
 _logger = logging.getLogger("muntin.pipelines")
 STREAMS = "streams"
@@ -179,3 +178,139 @@ def _temporary() -> str:
         stacklevel=3,
     )
     return folder
+
+
+_KAFKA_HINT = (
+    "give Spark its Kafka source: "
+    "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"
+)
+
+
+def open_stream(session: Any, spec: StreamSpec) -> Any:
+    """The stream, as ``muntin.run`` takes it: files that arrive, or a streaming DataFrame."""
+    if spec.format == "rate":
+        return _rate(session, spec)
+    if spec.format == "kafka":
+        return decoded(_kafka(session, spec), spec)
+    path = cast("str", spec.path)
+    _check_there(path, f"stream {spec.name}")
+    if spec.format == "parquet":
+        return muntin.files(path, "parquet", schema=spec.schema, **spec.spark_options())
+    # Spark's reader makes NULLs of text that is no value, so that a torn line is one bad row.
+    from muntin.spark.frames import spark_schema  # noqa: PLC0415  it brings pyspark
+
+    reader = session.readStream.format(spec.format).schema(spark_schema(spec.schema))
+    return reader.options(**spec.spark_options()).load(path)
+
+
+def open_table(spec: TableSpec) -> Any:
+    """The table, as files that are read when they are asked for, and then again."""
+    _check_there(spec.path, f"table {spec.name}")
+    return muntin.files(
+        spec.path, cast("Any", spec.format), schema=spec.schema, **spec.spark_options()
+    )
+
+
+def _check_there(path: str, what: str) -> None:
+    # What lies elsewhere, Spark looks up.
+    if "://" not in path and not Path(path).exists() and not glob.glob(path, recursive=True):
+        raise DataError(
+            f"{what}: there is nothing at {path}", hint="make the folder first, or mend the path"
+        )
+
+
+def _rate(session: Any, spec: StreamSpec) -> Any:
+    reader = session.readStream.format("rate")
+    numbered = reader.option("rowsPerSecond", spec.options["rows_per_second"]).load()
+    return rate.trades(numbered, symbols=spec.options["symbols"], seed=spec.options["seed"])
+
+
+def _kafka(session: Any, spec: StreamSpec) -> Any:
+    try:
+        return session.readStream.format("kafka").options(**spec.spark_options()).load()
+    except Exception as error:
+        # Only Spark's own errors have a condition; others are no fault of the declaration.
+        condition = getattr(error, "getCondition", lambda: None)()
+        if condition is None:
+            raise
+        reason = str(error).strip().splitlines()[0]
+        hint = _KAFKA_HINT.format(version=session.version)
+        raise MuntinError(f"stream {spec.name}: {reason}", hint=hint) from error
+
+
+def decoded(frame: Any, spec: StreamSpec) -> Any:
+    """The declared columns, from the messages that a column ``value`` holds.
+
+    A message that is not understood gives NULLs, so that it is a bad row.
+    """
+    from muntin.spark.frames import quoted, spark_schema  # noqa: PLC0415  it brings pyspark
+
+    fields = spark_schema(spec.schema).fields
+    columns = ", ".join(f"{quoted(each.name)} {each.dataType.simpleString()}" for each in fields)
+    text = columns.replace("\\", "\\\\").replace("'", "\\'")
+    there = f", map('timeZone', '{spec.timezone}')" if spec.timezone is not None else ""
+    reader = f"from_{spec.options['value_format']}(CAST(value AS STRING), '{text}'{there})"
+    return frame.selectExpr(f"{reader} AS message").select("message.*")
+
+
+def make_sink(spec: SinkSpec, stream: str | None = None) -> Sink[Any]:
+    """The sink that a declaration means.
+
+    Args:
+        spec: The declaration.
+        stream: The stream whose results it takes, where a file has several: each stream is a run
+            of its own, and a folder of Parquet files belongs to one run.
+    """
+    options = spec.options
+    if spec.format == "parquet":
+        path = Path(options["path"])
+        return sinks.parquet(path if stream is None else path / stream.lower())
+    if spec.format == "duckdb":
+        return sinks.duckdb(options["path"])
+    if spec.format == "postgres":
+        return sinks.postgres(
+            url_env=options["url_env"], schema=options["schema"], prefix=options["prefix"]
+        )
+    if spec.format == "memory":
+        return sinks.memory(options["max_rows"])
+    return sinks.console(options["rows"])
+
+
+def sinks_of_stream(
+    pipeline: Pipeline,
+    stream: str,
+    screen: Sink[Any],
+    watcher: Watcher | None,
+    beside: Sink[Any] | None = None,
+) -> tuple[FanOutSink, dict[str, Sink[Any]]]:
+    """Where the results of a stream's queries go, and the sinks among it by name.
+
+    Queries that no sink takes go to the screen, and so do those that join while it runs, unless
+    a sink takes all. What is beside takes all in any case.
+    """
+    queries = [query.name for query in pipeline.queries[stream]]
+    several = sum(map(bool, pipeline.queries.values())) > 1
+    taken = {sink.name: _takes(sink) for sink in pipeline.sinks}
+    named = {
+        sink.name: make_sink(sink, stream if several else None)
+        for sink in pipeline.sinks
+        if sink.takes_all or any(taken[sink.name].is_taken(query) for query in queries)
+    }
+    routed = [name for sink in pipeline.sinks for name in sink.queries]
+    to_screen = Takes.only(()) if _has_all(pipeline) else Takes.all_but(routed)
+    parts: list[tuple[Takes, Sink[Any]]] = [(taken[name], sink) for name, sink in named.items()]
+    parts.append((to_screen, screen))
+    if watcher is not None:
+        others = Takes.all() if _has_all(pipeline) else Takes.only(routed)
+        parts.append((others, LastRows(watcher)))
+    if beside is not None:
+        parts.append((Takes.all(), beside))
+    return FanOutSink(parts), named
+
+
+def _takes(sink: SinkSpec) -> Takes:
+    return Takes.all() if sink.takes_all else Takes.only(sink.queries)
+
+
+def _has_all(pipeline: Pipeline) -> bool:
+    return any(sink.takes_all for sink in pipeline.sinks)

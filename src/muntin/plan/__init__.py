@@ -1,22 +1,21 @@
 """Queries bound to a schema, what they share, and how that is shown."""
 
-from muntin.plan.build import build_plan
+from muntin.plan.explain.formats import render_text
 from muntin.plan.explain.render import Item, render
-from muntin.plan.explain.text import render_text
-from muntin.plan.moves import Move, Weighed
 from muntin.plan.nodes import (
     STRATEGIES,
     Accumulator,
     Final,
     Lowering,
+    Move,
     OutputColumn,
     Partials,
     SharedPlan,
     Slicing,
     Strategy,
     Technique,
+    Weighed,
 )
-from muntin.plan.techniques import Preferences
 from muntin.plan.timeline import Timeline
 
 __all__ = [
@@ -28,14 +27,12 @@ __all__ = [
     "Move",
     "OutputColumn",
     "Partials",
-    "Preferences",
     "SharedPlan",
     "Slicing",
     "Strategy",
     "Technique",
     "Timeline",
     "Weighed",
-    "build_plan",
     "render",
     "render_text",
 ]

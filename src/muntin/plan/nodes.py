@@ -15,7 +15,6 @@ from muntin.aggregates import Part, ResolvedAggregate
 from muntin.aggregators.choice import Prefer
 from muntin.expressions import Bound
 from muntin.expressions.zones import UTC, Zone
-from muntin.plan.moves import Move, Weighed
 from muntin.plan.relations import Relation
 from muntin.plan.selection import Selection
 from muntin.plan.timeline import Timeline
@@ -313,7 +312,7 @@ class SharedPlan:
         return self.explain("svg")
 
     def __repr__(self) -> str:
-        from muntin.plan.explain.text import render_text  # noqa: PLC0415 - the printer imports this module
+        from muntin.plan.explain.formats import render_text  # noqa: PLC0415 - the printer imports this module
 
         return render_text(self)
 
@@ -330,3 +329,31 @@ def _pattern(final: Final) -> tuple[object, ...]:
     # Reasons differ with the window.
     by = tuple([(each.name, each.is_own) for listed in final.techniques for each in listed])
     return final.partials, alone, lowerings, by, shown, final.having, columns
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What an optimizer knew when it last weighed a whole plan.
+
+    Attributes:
+        rate: Rows per tick.
+        cost: What the plan was estimated to cost, in operations per tick.
+        changed: What queries that joined since then have added to the cost.
+    """
+
+    rate: float
+    cost: float
+    changed: float = 0.0
+
+
+@dataclass(frozen=True)
+class Move:
+    """Queries that went over to another tree, and why.
+
+    ``at`` is the largest event time of the rows that were cut by the trees before; None while
+    the plan that moves them has not taken effect.
+    """
+
+    queries: tuple[str, ...]
+    why: str
+    at: int | None = None

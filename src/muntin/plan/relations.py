@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from muntin.errors import DataError, ExpressionError, Problem, QueryError, did_you_mean
 from muntin.expressions import BindingError, Bound, bind, subexpression
-from muntin.expressions.coercion import in_zone, unify
+from muntin.expressions.binding.coercion import in_zone, unify
 from muntin.expressions.types import name_of
 from muntin.expressions.zones import UTC, Zone
 from muntin.queries import Join, JoinKind, Output, Query, aggregate_calls

@@ -3,7 +3,7 @@
 from muntin.predicates.analysis import Analysis, Analyzer, Predicate, analyze, conjunction
 from muntin.predicates.dimension import Ranked
 from muntin.predicates.merge import Merged, expected_cells, merge_shapes
-from muntin.predicates.region import Region
+from muntin.predicates.regions import Region
 from muntin.predicates.shape import Cells, Fragments, Shape
 
 __all__ = [

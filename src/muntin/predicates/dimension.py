@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin._typing import Ranks
 from muntin.expressions import Bound, Evaluated
 from muntin.predicates.formula import axis_size
 from muntin.predicates.order import Code
 
 if TYPE_CHECKING:
-    from muntin.predicates.ranking import Ranker
-
-Ranks = npt.NDArray[np.int32]
+    from muntin.predicates.ranks import Ranker
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Ranked:
 
     @cached_property
     def _ranker(self) -> Ranker:
-        from muntin.predicates.ranking import ranker  # noqa: PLC0415  (loads numba)
+        from muntin.predicates.ranks import ranker  # noqa: PLC0415  (loads numba)
 
         return ranker(self.bound.type, self.cuts)
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from decimal import Context
 
-from muntin.expressions import Bound, subexpression
+import pyarrow as pa
+
+from muntin.expressions import Bound, Evaluator, subexpression
 from muntin.expressions import types as t
-from muntin.expressions.tree import Call, Column, Literal, Node
-from muntin.predicates.constants import Folded, fold
-from muntin.predicates.conversions import unconverted
-from muntin.predicates.formula import Atom, Case, Connective, Constant, Formula, Mapped
-from muntin.predicates.order import NAN, Code, after, order_of
-from muntin.predicates.prefixes import prefix_of, range_of
-from muntin.predicates.region import Region
-from muntin.predicates.states import FALSE, IS_FALSE, IS_NULL, IS_TRUE, NOT, NULL, TRUE
+from muntin.expressions.tree import Call, Column, Literal, Node, walk
+from muntin.predicates.formula import (
+    FALSE,
+    IS_FALSE,
+    IS_NULL,
+    IS_TRUE,
+    NOT,
+    NULL,
+    TRUE,
+    Atom,
+    Case,
+    Connective,
+    Constant,
+    Formula,
+    Mapped,
+)
+from muntin.predicates.order import NAN, Code, after, double_of, order_of
+from muntin.predicates.regions import Region
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
 # A comparison of two expressions is one of these three, or the opposite of one.
@@ -217,3 +231,158 @@ HANDLERS: dict[str, Callable[[Normalizer, Call], Formula]] = {
     "startswith": Normalizer.prefix,
     **dict.fromkeys(FLIPPED, Normalizer.comparison),
 }
+
+
+DIGITS = Context(prec=2 * t.MAX_DIGITS)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The value of a constant expression, as in `Literal.value`; or that it fails."""
+
+    value: object
+    failed: bool = False
+
+
+def fold(node: Node) -> Folded | None:
+    """The value of an expression that reads no column, None for any other.
+
+    >>> from muntin.expressions import bind_text
+    >>> fold(bind_text("2 * 1000", pa.schema([])).root).value
+    2000
+    """
+    if isinstance(node, Literal):
+        return Folded(node.value)
+    if any(isinstance(part, Column) for part in walk(node)):
+        return None
+    [result] = Evaluator([subexpression(node)])(pa.table({"": [None]}))
+    if result.errors is not None:
+        return Folded(None, failed=True)
+    return Folded(_plain(result.values))
+
+
+def _plain(values: pa.Array) -> object:
+    kind = values.type
+    if values.null_count:
+        return None
+    if kind == t.DATE:
+        return values.view(pa.int32())[0].as_py()
+    if t.is_time(kind):
+        return values.view(pa.int64())[0].as_py()
+    value = values[0].as_py()
+    return int(DIGITS.scaleb(value, kind.scale)) if t.is_decimal(kind) else value
+
+
+EXACT = 2.0**53
+
+PullBack = Callable[[Code], Code]
+
+
+def unconverted(node: Node) -> tuple[Node, tuple[PullBack, ...]]:
+    """The expression under conversions that keep order, and how a cut moves down through each.
+
+    `CAST(x AS DECIMAL(11,1)) > 1.5` for an integer x is `x > 1`; without this, one column
+    compared with constants of several types would be several dimensions.
+    """
+    moves: list[PullBack] = []
+    while isinstance(node, Call) and node.function == "cast":
+        move = pull_back(node.args[0].type, node.type)
+        if move is None:
+            break
+        moves.append(move)
+        node = node.args[0]
+    return node, tuple(moves)
+
+
+def pull_back(source: pa.DataType, target: pa.DataType) -> PullBack | None:
+    """From a cut of `target` to the first `source` code whose conversion lies at it or after it.
+
+    None where the conversion can fail or rounds in ways of its own.
+
+    >>> to_integer = pull_back(pa.int32(), pa.decimal128(11, 1))
+    >>> to_integer(15), to_integer(20)
+    (2, 2)
+    """
+    if source == target or (source == t.FLOAT and target == t.DOUBLE):
+        return _same
+    if t.is_integer(source) and t.is_integer(target):
+        return _same if t.INTEGERS.index(source) < t.INTEGERS.index(target) else None
+    if t.is_integer(source) and target == t.DOUBLE:
+        return lambda cut: _first_integer(cut, source)
+    if t.is_decimal(target) and (t.is_integer(source) or t.is_decimal(source)):
+        return _decimal(t.as_decimal(source), target)
+    return None
+
+
+def _same(cut: Code) -> Code:
+    return cut
+
+
+def _decimal(source: pa.DataType, target: pa.DataType) -> PullBack | None:
+    added = target.scale - source.scale
+    if added < 0 or target.precision - target.scale < source.precision - source.scale:
+        return None
+    unit = 10**added
+    return lambda cut: -(-_integer(cut) // unit)
+
+
+def _first_integer(cut: Code, kind: pa.DataType) -> int:
+    """The first integer that converts to a double at the cut or after it."""
+    low, high = t.BOUNDS[kind]
+    limit = double_of(_integer(cut))
+    if not limit <= float(high):
+        return high + 1
+    if abs(limit) <= EXACT:
+        return math.ceil(limit)
+    # Large integers round to a double: its order tells where the first one is.
+    while low < high:
+        middle = (low + high) // 2
+        if float(middle) >= limit:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _integer(cut: Code) -> int:
+    assert isinstance(cut, int)
+    return cut
+
+
+def prefix_of(call: Call) -> tuple[str, bool] | None:
+    """The constant start that a string must have, and whether more may follow it.
+
+    None for patterns with other wildcards.
+
+    >>> from muntin.expressions import bind_text
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("s", pa.string())])
+    >>> [prefix_of(bind_text(f"s LIKE '{p}'", schema).root) for p in ("ab%", "ab", "a%b")]
+    [('ab', True), ('ab', False), None]
+    """
+    pattern = call.args[1]
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return None
+    if call.function == "startswith":
+        return pattern.value, True
+    from muntin.expressions.functions.patterns import tokens  # noqa: PLC0415  (loads polars)
+
+    escape = call.args[2].value if len(call.args) > 2 else "\\"  # type: ignore[union-attr]
+    letters = tokens(pattern.value, str(escape))
+    fixed = letters[:-1] if letters and letters[-1] == ("%", True) else letters
+    if any(wild for _, wild in fixed):
+        return None
+    return "".join(letter for letter, _ in fixed), len(fixed) < len(letters)
+
+
+def range_of(prefix: str, longer: bool) -> tuple[bytes, bytes | None]:
+    r"""The first string with a prefix, and the first behind all of them if there is one.
+
+    >>> range_of("ab", True), range_of("ab", False), range_of("", True)
+    ((b'ab', b'ac'), (b'ab', b'ab\x00'), (b'', None))
+    """
+    low = prefix.encode("utf-8", "surrogatepass")
+    if not longer:
+        return low, low + b"\0"
+    # No byte of UTF-8 is 255, so the last one has a next.
+    return low, (low[:-1] + bytes([low[-1] + 1]) if low else None)

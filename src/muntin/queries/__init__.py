@@ -1,21 +1,19 @@
 """Queries: what they are, how they are written, and the catalog of a running set."""
 
-from muntin.queries.aggregate_calls import (
+from muntin.queries.builder import QueryBuilder, query
+from muntin.queries.catalog import Catalog, CreateQuery, DropQuery, ParsedFile, Statement
+from muntin.queries.declarations import CreateSink, CreateSource, Option, Reference
+from muntin.queries.query import BOUNDS, Join, JoinKind, Output, Query
+from muntin.queries.source import SourceText, problem_at
+from muntin.queries.spec import QueriesLike, queries, statements_of
+from muntin.queries.sql.aggregate_calls import (
     AggregateCall,
     aggregate_calls,
     is_aggregate,
     replace_calls,
 )
-from muntin.queries.builder import QueryBuilder, query
-from muntin.queries.catalog import Catalog
-from muntin.queries.declarations import CreateSink, CreateSource, Option, Reference
-from muntin.queries.join import Join, JoinKind
-from muntin.queries.normalize import canonical_text
-from muntin.queries.parser import parse, parse_expression, parse_file
-from muntin.queries.query import BOUNDS, Output, Query
-from muntin.queries.source import SourceText, problem_at
-from muntin.queries.spec import QueriesLike, queries, statements_of
-from muntin.queries.statements import CreateQuery, DropQuery, ParsedFile, Statement
+from muntin.queries.sql.normalize import canonical_text
+from muntin.queries.sql.parser import parse, parse_expression, parse_file
 
 __all__ = [
     "BOUNDS",

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from muntin.errors import Problem, QueryError
-from muntin.queries.join import JoinKind
-from muntin.queries.normalize import canonical_text, dotted, quote
-from muntin.queries.parser import parse, parse_expression
-from muntin.queries.query import Query, options_text
+from muntin.queries.catalog import CreateQuery
+from muntin.queries.query import JoinKind, Query, options_text
 from muntin.queries.source import check_text, shown
-from muntin.queries.spellings import window_text
-from muntin.queries.statements import CreateQuery
+from muntin.queries.sql.normalize import canonical_text, dotted, quote
+from muntin.queries.sql.parser import parse, parse_expression
+from muntin.queries.sql.spellings import window_text
 from muntin.windows import Window
 from muntin.windows.duration import DurationLike
 from muntin.windows.spec import Align, Measure

@@ -9,10 +9,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.errors import ExpressionError
-from muntin.expressions.grammar import named_type
-from muntin.queries.clauses import CreateSinkNode, CreateSourceNode
+from muntin.expressions.binding.grammar import named_type
 from muntin.queries.report import Report
 from muntin.queries.source import SourceText, position, shown
+from muntin.queries.sql.clauses import CreateSinkNode, CreateSourceNode
 
 SourceKind: TypeAlias = Literal["stream", "table"]
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from muntin.errors import Problem, QueryError
 from muntin.queries.secrets import masked
-from muntin.queries.tree import parts
+from muntin.queries.sql.depth import parts
 
 # Beyond this column a caret would stand far outside any screen: the line is left out.
 MAX_CARET = 400

@@ -7,14 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from muntin._garbage import uncollected
 from muntin.errors import Problem, QueryError, UnknownQueryError
-from muntin.garbage import uncollected
+from muntin.queries.analysis.templates import Templates
 from muntin.queries.builder import QueryBuilder
-from muntin.queries.catalog import Catalog
-from muntin.queries.parser import given_names, parse
+from muntin.queries.catalog import Catalog, CreateQuery, Statement
 from muntin.queries.query import Query
-from muntin.queries.statements import CreateQuery, Statement
-from muntin.queries.templates import Templates
+from muntin.queries.sql.parser import given_names, parse
 
 QueryLike: TypeAlias = str | Path | Query | QueryBuilder
 QueriesLike: TypeAlias = QueryLike | Iterable[QueryLike]

@@ -2,16 +2,14 @@
 
 from muntin.sinks.callback import CallbackSink, callback
 from muntin.sinks.console import ConsoleSink, console
-from muntin.sinks.duckdb_file import DuckDBSink, duckdb
-from muntin.sinks.keys import key_of, with_key
-from muntin.sinks.manifest import FileEntry
+from muntin.sinks.databases.duckdb import DuckDBSink, duckdb
+from muntin.sinks.databases.postgres import PostgresSink, postgres
+from muntin.sinks.files.manifest import FileEntry
+from muntin.sinks.files.parquet import ParquetSink, ParquetWriter, parquet
+from muntin.sinks.files.reader import Output, read
 from muntin.sinks.memory import MemorySink, memory
-from muntin.sinks.parquet import ParquetSink, ParquetWriter, parquet
-from muntin.sinks.postgres_server import PostgresSink, postgres
-from muntin.sinks.problems import SinkError
-from muntin.sinks.reading import Output, read
-from muntin.sinks.rows import DriverSink, RowsEntry
-from muntin.sinks.sink import Sink, Writer
+from muntin.sinks.schemas import key_of, with_key
+from muntin.sinks.sink import DriverSink, RowsEntry, Sink, SinkError, Writer
 
 __all__ = [
     "CallbackSink",

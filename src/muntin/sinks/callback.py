@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from muntin.sinks.problems import SinkError
-from muntin.sinks.rows import DriverSink
+from muntin.sinks.sink import DriverSink, SinkError
 
 Receiver = Callable[[int, str, pa.Table], object]
 

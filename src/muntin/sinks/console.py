@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from muntin.sinks.problems import SinkError
-from muntin.sinks.rows import DriverSink
+from muntin.sinks.sink import DriverSink, SinkError
 
 
 class ConsoleSink(DriverSink):

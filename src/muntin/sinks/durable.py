@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
-from muntin.sinks.problems import SinkError
+from muntin.sinks.sink import SinkError
 
 TEMPORARY = ".tmp-"
 _THREADS = 8

@@ -8,9 +8,8 @@ from threading import Lock
 import pyarrow as pa
 
 from muntin.errors import UnknownQueryError, did_you_mean
-from muntin.sinks.problems import SinkError
-from muntin.sinks.rows import DriverSink
 from muntin.sinks.schemas import concat, fingerprint, pick
+from muntin.sinks.sink import DriverSink, SinkError
 
 
 class MemorySink(DriverSink):

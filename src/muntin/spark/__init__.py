@@ -1,11 +1,10 @@
 """Muntin on Spark: the only package that imports pyspark, and only when a session is asked for."""
 
-from muntin.spark.doctor import doctor
-from muntin.spark.existing import check_session, require_session
-from muntin.spark.findings import Finding, Findings
+from muntin.spark.environment.doctor import Finding, Findings, doctor
+from muntin.spark.environment.existing import check_session, require_session
+from muntin.spark.environment.shipping import ship
 from muntin.spark.problems import SparkError, SparkWarning
 from muntin.spark.session import session, stop
-from muntin.spark.shipping import ship
 
 __all__ = [
     "Finding",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.errors import DataError
-from muntin.spark.existing import is_connect, refuse_connect
+from muntin.spark.environment.existing import is_connect, refuse_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

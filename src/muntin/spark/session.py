@@ -10,13 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muntin.cache import cache_folder
-from muntin.spark.archive import Archive, archive_for
-from muntin.spark.existing import refuse_connect, require_session
-from muntin.spark.java import quiet_home, require_java
-from muntin.spark.packages import check_packages
-from muntin.spark.problems import SparkError, SparkWarning
-from muntin.spark.settings import (
+from muntin._cache import cache_folder
+from muntin.spark.environment.archive import Archive, archive_for
+from muntin.spark.environment.doctor import check_packages
+from muntin.spark.environment.existing import refuse_connect, require_session
+from muntin.spark.environment.java import quiet_home, require_java
+from muntin.spark.environment.settings import (
     FEW_ARENAS,
     JVM_OPTIONS,
     administered_settings,
@@ -26,7 +25,8 @@ from muntin.spark.settings import (
     local_cores,
     spark_home,
 )
-from muntin.spark.shipping import ship as ship_to_workers
+from muntin.spark.environment.shipping import ship as ship_to_workers
+from muntin.spark.problems import SparkError, SparkWarning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

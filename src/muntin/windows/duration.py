@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from fractions import Fraction
+from itertools import groupby
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
-from muntin.errors import WindowError
-from muntin.windows.parse import CALENDAR_HINT, parse_duration
-from muntin.windows.units import NUMPY_UNITS, SHOWN_UNITS
+from muntin.errors import WindowError, did_you_mean
 
 DurationLike: TypeAlias = int | str | timedelta | np.timedelta64
 
@@ -98,3 +98,216 @@ def _checked(microseconds: Fraction, value: object) -> int:
             hint="the longest duration is about 292,000 years",
         )
     return int(microseconds)
+
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+
+# Both letters that look like mu: the micro sign and the Greek letter.
+_MICRO = "\N{MICRO SIGN}s \N{GREEK SMALL LETTER MU}s"
+
+_SPELLINGS: tuple[tuple[Fraction | int, str], ...] = (
+    (Fraction(1, 1000), "nanosecond nanoseconds nanos ns"),
+    (1, f"microsecond microseconds micros micro usec usecs us {_MICRO}"),
+    (1000, "millisecond milliseconds millis milli msec msecs ms"),
+    (SECOND, "second seconds sec secs s"),
+    (MINUTE, "minute minutes min mins m"),
+    (HOUR, "hour hours hr hrs h"),
+    (DAY, "day days d"),
+    (WEEK, "week weeks wk wks w"),
+)
+
+UNITS: dict[str, Fraction] = {
+    name: Fraction(length) for length, names in _SPELLINGS for name in names.split()
+}
+
+# Units without a fixed length: a window of one would not repeat evenly.
+CALENDAR_UNITS = frozenset(
+    "month months mon mons mo quarter quarters year years yr yrs y".split()  # noqa: SIM905
+)
+
+# What numpy calls its units of timedelta64; "Y" and "M" are calendar units.
+NUMPY_UNITS: dict[str, Fraction] = {
+    **{code: UNITS[code] for code in ("ns", "us", "ms", "s", "m", "h")},
+    "D": UNITS["d"],
+    "W": UNITS["w"],
+    "ps": Fraction(1, 10**6),
+    "fs": Fraction(1, 10**9),
+    "as": Fraction(1, 10**12),
+}
+
+# ISO 8601 writes P1DT2H30M: before the T the letter M would mean months.
+ISO_DATE_UNITS = frozenset("wd")
+ISO_TIME_UNITS = frozenset("hms")
+
+# The fields of a SQL day-time interval, largest first, each with how many fit into the one before.
+INTERVAL_FIELDS: tuple[tuple[str, int], ...] = (
+    ("day", 0),
+    ("hour", 24),
+    ("minute", 60),
+    ("second", 60),
+)
+
+# Largest first; a duration is shown in the largest of these that measures it exactly.
+SHOWN_UNITS: tuple[tuple[str, int], ...] = (
+    ("day", DAY),
+    ("hour", HOUR),
+    ("minute", MINUTE),
+    ("second", SECOND),
+    ("millisecond", 1000),
+    ("microsecond", 1),
+)
+
+
+EXAMPLES = "write a number and a unit, such as '12 minutes', '90s', '1h30m' or INTERVAL '5' MINUTE"
+CALENDAR_HINT = "months and years differ in length: use days or weeks"
+# Longer than any sensible duration; keeps hostile text from costing anything.
+MAX_LENGTH = 100
+
+_FIELD_NAMES = [name for name, _ in INTERVAL_FIELDS]
+
+
+def parse_duration(text: str) -> Fraction:
+    """The microseconds that a text spells, as an exact fraction.
+
+    Understands "12 minutes", "1h30m", "1.5 hours", the SQL forms INTERVAL '5' MINUTE,
+    INTERVAL '5 minutes', INTERVAL 5 MINUTES and INTERVAL '1:30' HOUR TO MINUTE, and ISO 8601's
+    PT1H30M. Letter case does not matter. A minus sign stands before a single quantity only, since
+    "-1h30m" is read as 90 or as 30 minutes depending on the system.
+
+    >>> parse_duration("1h30m") == parse_duration("INTERVAL '90' MINUTE")
+    True
+    """
+    if len(text) > MAX_LENGTH:
+        raise WindowError(f"duration of {len(text)} characters is too long", hint=EXAMPLES)
+    tokens = list(_tokens(text))
+    if tokens[:1] == ["interval"]:
+        return _interval(text, tokens[1:])
+    if tokens[:1] in (["p"], ["pt"]):
+        return _iso(text, tokens)
+    return _quantities(text, tokens)
+
+
+def _tokens(text: str) -> Iterator[str]:
+    """Runs of digits, runs of letters, and every other character alone; spaces only separate."""
+    for kind, run in groupby(text.strip().lower(), _kind):
+        if kind == "other":
+            yield from run
+        elif kind != "space":
+            yield "".join(run)
+
+
+def _kind(character: str) -> str:
+    # str.isdigit() would let in digits of other scripts, which int() reads and people misread.
+    if character in "0123456789.":
+        return "number"
+    if character.isalpha():
+        return "word"
+    return "space" if character.isspace() else "other"
+
+
+def _quantities(text: str, tokens: list[str]) -> Fraction:
+    """The sum of number-unit pairs, largest unit first, each unit once."""
+    negative = tokens[:1] == ["-"]
+    if tokens[:1] in (["-"], ["+"]):
+        tokens = tokens[1:]
+    if not tokens:
+        raise WindowError(f"duration {text!r} is empty", hint=EXAMPLES)
+    if negative and len(tokens) > 2:
+        raise WindowError(
+            f"duration {text!r} has a sign before several quantities",
+            hint="write one quantity, such as '-90 minutes'",
+        )
+    total, smallest = Fraction(0), None
+    for number, unit in _pairs(text, tokens):
+        amount, length = _number(text, number), _unit(text, unit)
+        if smallest is not None and length >= smallest:
+            raise WindowError(
+                f"duration {text!r} has its units out of order",
+                hint="name each unit once, the largest first, such as '1 hour 30 minutes'",
+            )
+        smallest = length
+        total += amount * length
+    return -total if negative else total
+
+
+def _pairs(text: str, tokens: list[str]) -> list[tuple[str, str]]:
+    if len(tokens) == 1 and tokens[0][0] in "0123456789.":
+        raise WindowError(
+            f"duration {text!r} has no unit",
+            hint=f"write '{tokens[0]} seconds', or pass an integer for a plain number",
+        )
+    if len(tokens) % 2:
+        raise WindowError(f"cannot read duration {text!r}", hint=EXAMPLES)
+    return list(zip(tokens[::2], tokens[1::2], strict=True))
+
+
+def _number(text: str, token: str) -> Fraction:
+    # Fraction alone would also read "1/3", "1_000" and "1e9".
+    if token.strip("0123456789.") or token.count(".") > 1 or token in ("", "."):
+        raise WindowError(f"cannot read duration {text!r}: {token!r} is no number", hint=EXAMPLES)
+    return Fraction(token)
+
+
+def _unit(text: str, token: str) -> Fraction:
+    if token in CALENDAR_UNITS:
+        raise WindowError(f"duration {text!r} has no fixed length in {token!r}", hint=CALENDAR_HINT)
+    if token not in UNITS:
+        names = [name for name in UNITS if len(name) > 2]
+        raise WindowError(
+            f"duration {text!r} has an unknown unit {token!r}",
+            hint=did_you_mean(token, names) or EXAMPLES,
+        )
+    return UNITS[token]
+
+
+def _interval(text: str, tokens: list[str]) -> Fraction:
+    """What follows the word INTERVAL; quotes may stand around the number or around all of it."""
+    if tokens.count("'") not in (0, 2):
+        raise WindowError(f"duration {text!r} has an unclosed quote", hint=EXAMPLES)
+    if "to" in tokens:
+        return _interval_fields(text)
+    return _quantities(text, [token for token in tokens if token != "'"])
+
+
+def _interval_fields(text: str) -> Fraction:
+    """INTERVAL 'd hh:mm:ss' DAY TO SECOND, or any run of these fields."""
+    head, quoted, tail = (*text.lower().split("'"), "", "")[:3]
+    match head.split(), tail.split():
+        case ["interval"], [first, "to", last] if {first, last} <= set(_FIELD_NAMES):
+            fields = INTERVAL_FIELDS[_FIELD_NAMES.index(first) : _FIELD_NAMES.index(last) + 1]
+        case _:
+            fields = ()
+    # A space sets days apart from hours, colons all else.
+    values = quoted.strip().replace(" ", ":", int(fields[:1] == INTERVAL_FIELDS[:1])).split(":")
+    if len(fields) < 2 or len(fields) != len(values):
+        raise WindowError(
+            f"cannot read duration {text!r}", hint="write it as INTERVAL '1:30' HOUR TO MINUTE"
+        )
+    total = Fraction(0)
+    for position, ((name, limit), value) in enumerate(zip(fields, values, strict=True)):
+        number = _number(text, value)
+        if position and number >= limit:
+            raise WindowError(
+                f"duration {text!r} has {value} in its {name} field",
+                hint=f"a {name} field after a larger one lies below {limit}",
+            )
+        total += number * UNITS[name]
+    return total
+
+
+def _iso(text: str, tokens: list[str]) -> Fraction:
+    """ISO 8601: P, then weeks and days, then T and hours, minutes and seconds."""
+    letters = "".join(tokens)
+    date, _, time = letters[1:].partition("t")
+    for part, known in ((date, ISO_DATE_UNITS), (time, ISO_TIME_UNITS)):
+        for _, unit in _pairs(text, list(_tokens(part))):
+            if unit not in known:
+                raise WindowError(
+                    f"duration {text!r} has {unit.upper()!r} where it has no fixed length",
+                    hint="write ISO 8601 as P1DT2H30M: weeks and days, T, then hours to seconds",
+                )
+    return _quantities(text, list(_tokens(date)) + list(_tokens(time)))

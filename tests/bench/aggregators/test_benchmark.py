@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from muntin.aggregators.aggregator import Aggregator
-from muntin.bench.aggregators import bank, benchmark, promises
-from muntin.bench.aggregators.latency import latencies, timed_steps
-from muntin.bench.aggregators.rates import Rate, rates
-from muntin.bench.aggregators.work import Workload, check_answers, full, workloads
+from muntin_bench.aggregators import bank, benchmark, promises
+from muntin_bench.aggregators.latency import latencies, timed_steps
+from muntin_bench.aggregators.rates import Rate, rates
+from muntin_bench.aggregators.work import Workload, check_answers, full, workloads
 
 TECHNIQUES = {"sum": ("panes", "slickdeque_inv"), "max": ("panes", "slickdeque_noninv")}
 

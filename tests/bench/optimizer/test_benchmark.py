@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from muntin.bench.optimizer import (
+from muntin.engine import LocalEngine
+from muntin.planner import build_plan
+from muntin.planner.costs.formula import TECHNIQUES
+from muntin.planner.costs.machine import RANGES, MachineCosts, TechniqueCosts
+from muntin.planner.edges import f1
+from muntin.queries import queries
+from muntin_bench.optimizer import (
     edges,
     engine,
     estimates,
@@ -15,18 +21,12 @@ from muntin.bench.optimizer import (
     planning,
     runs,
 )
-from muntin.bench.optimizer.edges import EXPERIMENTS
-from muntin.bench.optimizer.figures import FIGURES, Figure
-from muntin.bench.optimizer.fit import deviation
-from muntin.bench.optimizer.planning import Large
-from muntin.bench.optimizer.runs import SIDES, TRIALS, WORK, EngineLoad, Run
-from muntin.bench.report import Report, Section
-from muntin.engine import LocalEngine
-from muntin.optimizer import edge_f1
-from muntin.optimizer.costs import TECHNIQUES
-from muntin.optimizer.costs_machine import RANGES, MachineCosts, TechniqueCosts
-from muntin.plan import build_plan
-from muntin.queries import queries
+from muntin_bench.optimizer.edges import EXPERIMENTS
+from muntin_bench.optimizer.figures import FIGURES, Figure
+from muntin_bench.optimizer.fit import deviation
+from muntin_bench.optimizer.planning import Large
+from muntin_bench.optimizer.runs import SIDES, TRIALS, WORK, EngineLoad, Run
+from muntin_bench.report import Report, Section
 
 LOAD = EngineLoad("two", "sum", ((14, 7), (22, 11)), 2.0)
 
@@ -40,7 +40,7 @@ def check_whole(sections: list[Section]) -> None:
 def test_edges_are_counted_by_all_methods_and_refused_counts_are_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(edge_f1, "F1_LIMIT", 1000)
+    monkeypatch.setattr(f1, "F1_LIMIT", 1000)
     sections = edges.edge_sections((2, 20), (0,))
     check_whole(sections)
     assert len(sections) == len(EXPERIMENTS) + 1

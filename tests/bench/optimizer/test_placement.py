@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from muntin.bench.optimizer import placement as bench
-from muntin.bench.optimizer.outcomes import IMPROVED, Combination, Outcome
-from muntin.optimizer.placement import METHODS
+from muntin.planner.placement.optimizers import METHODS
+from muntin_bench.optimizer import placement as bench
+from muntin_bench.optimizer.outcomes import IMPROVED, Combination, Outcome
 
 SMALL = [
     Combination(20, 2, 10, 8, 0, 5, "normal"),

@@ -6,15 +6,14 @@ from random import Random
 
 import pytest
 
-from muntin.bench.optimizer import readings
-from muntin.bench.optimizer.outcomes import Combination, Outcome, outcomes
-from muntin.bench.optimizer.readings import READINGS
-from muntin.optimizer.costs import WindowQuery
-from muntin.optimizer.nodes import as_nodes
-from muntin.optimizer.placement import METHODS, place
-from muntin.optimizer.placement_board import Board
-from muntin.optimizer.placement_pairs import weave_pairs
-from muntin.optimizer.placement_trees import WovenCosts
+from muntin.planner.costs.formula import WindowQuery
+from muntin.planner.placement.board import Board, as_nodes
+from muntin.planner.placement.improvement import weave_pairs
+from muntin.planner.placement.optimizers import METHODS, place
+from muntin.planner.placement.trees import WovenCosts
+from muntin_bench.optimizer import readings
+from muntin_bench.optimizer.outcomes import Combination, Outcome, outcomes
+from muntin_bench.optimizer.readings import READINGS
 
 SMALL = [
     Combination(40, 3, 10, 12, 0, 5, "normal"),

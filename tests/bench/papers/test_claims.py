@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from muntin.bench.papers import reproduce
-from muntin.bench.papers.claims import Claim, Part, at_least, at_most, claims_table, near
-from muntin.bench.report import Section
+from muntin_bench.papers import reproduce
+from muntin_bench.papers.claims import Claim, Part, at_least, at_most, claims_table, near
+from muntin_bench.report import Section
 
 
 @pytest.mark.parametrize(

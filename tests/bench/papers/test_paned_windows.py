@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from muntin.bench.papers import paned_windows
-from muntin.bench.papers.paned_windows import Ratio, copies, figure_3, ratios, sides
+from muntin_bench.papers import paned_windows
+from muntin_bench.papers.paned_windows import Ratio, copies, figure_3, ratios, sides
 
 
 @pytest.mark.parametrize(("rows", "rows_per_pane", "panes"), [(50, 5, 3), (47, 4, 2), (9, 1, 5)])

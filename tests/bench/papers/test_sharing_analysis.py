@@ -8,13 +8,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from muntin.bench.papers.shared_fragments import PAPER, counted, figure_10
-from muntin.bench.papers.shared_slices import Costs, costs, crossing, figure_4
-from muntin.bench.sharing.data import hour
-from muntin.bench.sharing.rows import columns_of
-from muntin.bench.sharing.workloads import windows, workload
-from muntin.optimizer.costs import WindowQuery
-from muntin.optimizer.edge_counting import edge_rate
+from muntin.planner.costs.formula import WindowQuery
+from muntin.planner.edges.counts import edge_rate
+from muntin_bench.papers.shared_fragments import PAPER, counted, figure_10
+from muntin_bench.papers.shared_slices import Costs, costs, crossing, figure_4
+from muntin_bench.sharing.data import hour
+from muntin_bench.sharing.rows import columns_of
+from muntin_bench.sharing.workloads import windows, workload
 
 
 def test_one_query_costs_two_slices_a_slide() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from muntin.bench.peers.compare import (
+from muntin.errors import MuntinError
+from muntin_bench.peers.compare import (
     AnswersDifferError,
     check_hottest,
     check_recomputed,
     check_same,
     hottest,
 )
-from muntin.bench.peers.questions import COUNT, SECOND, Spec
-from muntin.errors import MuntinError
+from muntin_bench.peers.questions import COUNT, SECOND, Spec
 
 QUERY = Spec("q", 2 * SECOND, SECOND, groups=("key",))
 STARTS = [-1, 0, 1, 2]

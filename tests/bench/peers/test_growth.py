@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muntin.bench.peers.growth import Growth
+from muntin_bench.peers.growth import Growth
 
 
 def grown(*points: tuple[float, float]) -> Growth:

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.bench.peers.data import bids, keyed, trades
-from muntin.bench.peers.questions import FULL, QUICK, TINY, predicates, questions, windows
+from muntin_bench.peers.data import bids, keyed, trades
+from muntin_bench.peers.questions import FULL, QUICK, TINY, predicates, questions, windows
 
 
 @pytest.mark.parametrize(

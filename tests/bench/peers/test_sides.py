@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from muntin.bench.peers import environments
-from muntin.bench.peers.compare import AnswersDifferError
-from muntin.bench.peers.environments import InstallError, find, folder_of, pinned, provide
-from muntin.bench.peers.measuring import Measuring
-from muntin.bench.peers.process import PeerError, Spent, engine
-from muntin.bench.peers.questions import FULL, TINY, questions
-from muntin.bench.peers.runner import chosen, compare
-from muntin.bench.peers.sides import (
+from muntin.errors import MuntinError
+from muntin_bench.peers import environments
+from muntin_bench.peers.compare import AnswersDifferError
+from muntin_bench.peers.environments import InstallError, find, folder_of, pinned, provide
+from muntin_bench.peers.measuring import Measuring
+from muntin_bench.peers.process import PeerError, Spent, engine
+from muntin_bench.peers.questions import FULL, TINY, questions
+from muntin_bench.peers.runner import chosen, compare
+from muntin_bench.peers.sides import (
     DUCKDB,
     DUCKDB_SLICES,
     OURS,
@@ -27,7 +28,6 @@ from muntin.bench.peers.sides import (
     Side,
     started,
 )
-from muntin.errors import MuntinError
 
 
 def test_all_questions_beside_peers_that_are_here() -> None:

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from muntin.bench.peers import stream as streams
-from muntin.bench.peers.stream import Held, StreamScale, queries_of
-from muntin.bench.peers.stream_sides import Feed
+from muntin_bench.peers import stream as streams
+from muntin_bench.peers.stream import Held, StreamScale, queries_of
+from muntin_bench.peers.stream_sides import Feed
 
 
 @pytest.mark.parametrize(

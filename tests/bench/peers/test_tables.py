@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from muntin.bench.measure import Timing
-from muntin.bench.peers.measuring import Cell
-from muntin.bench.peers.questions import TINY, questions
-from muntin.bench.peers.sides import DUCKDB, FLINK, FLINK_SCAN, OURS, POLARS, SPARK, Side
-from muntin.bench.peers.tables import Found, left_out, plot, promises, table, ways
+from muntin_bench.measure import Timing
+from muntin_bench.peers.measuring import Cell
+from muntin_bench.peers.questions import TINY, questions
+from muntin_bench.peers.sides import DUCKDB, FLINK, FLINK_SCAN, OURS, POLARS, SPARK, Side
+from muntin_bench.peers.tables import Found, left_out, plot, promises, table, ways
 
 WINDOWS = questions(TINY)[1]
 ONE, MANY = WINDOWS.sizes

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from muntin.bench.report import Report
-from muntin.bench.sharing.benchmark import Scale, run_at
-from muntin.bench.sharing.data import Market, hour
-from muntin.bench.sharing.engine import (
+from muntin.plan.nodes import Strategy
+from muntin_bench.report import Report
+from muntin_bench.sharing.benchmark import Scale, run_at
+from muntin_bench.sharing.data import Market, hour
+from muntin_bench.sharing.engine import (
     STRATEGIES,
     Prepared,
     check_equal,
@@ -19,12 +20,11 @@ from muntin.bench.sharing.engine import (
     plain_pass,
     prepare,
 )
-from muntin.bench.sharing.grid import grid
-from muntin.bench.sharing.growth import Turns, check_groups
-from muntin.bench.sharing.memory import kept
-from muntin.bench.sharing.rows import columns_of, satisfied
-from muntin.bench.sharing.workloads import NAMES, workload
-from muntin.plan.nodes import Strategy
+from muntin_bench.sharing.grid import grid
+from muntin_bench.sharing.growth import Turns, check_groups
+from muntin_bench.sharing.memory import kept
+from muntin_bench.sharing.rows import columns_of, satisfied
+from muntin_bench.sharing.workloads import NAMES, workload
 
 TINY = Scale(2000, 20, (4, 9), (4, 9), 16, (0, 1), None, 2, 0.5, 3000, (1, 4), 2, (1, 50))
 

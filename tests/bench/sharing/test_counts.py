@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from muntin.bench.sharing.counts import PAPERS, Counts, count, spread
-from muntin.bench.sharing.data import Market, hour
-from muntin.bench.sharing.engine import Prepared, prepare
-from muntin.bench.sharing.paper import REPORTED, analysis, counts_beside_paper
-from muntin.bench.sharing.rows import columns_of, satisfied
-from muntin.bench.sharing.workloads import NAMES, workload
+from muntin_bench.sharing.counts import PAPERS, Counts, count, spread
+from muntin_bench.sharing.data import Market, hour
+from muntin_bench.sharing.engine import Prepared, prepare
+from muntin_bench.sharing.paper import REPORTED, analysis, counts_beside_paper
+from muntin_bench.sharing.rows import columns_of, satisfied
+from muntin_bench.sharing.workloads import NAMES, workload
 
 SEEDS = (0, 3)
 

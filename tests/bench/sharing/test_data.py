@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from muntin.bench.sharing import data as sharing_data
-from muntin.bench.sharing.data import NOON, Market, hour, week
+from muntin_bench.sharing import data as sharing_data
+from muntin_bench.sharing.data import NOON, Market, hour, week
 
 
 @pytest.fixture(scope="module")

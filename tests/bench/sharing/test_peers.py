@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from muntin.bench.sharing.data import hour
-from muntin.bench.sharing.duckdb_peer import DuckDBPeer
-from muntin.bench.sharing.peers import asked, check_close
-from muntin.bench.sharing.polars_peer import PolarsPeer
-from muntin.bench.sharing.rows import columns_of, sums
-from muntin.bench.sharing.workloads import workload
+from muntin_bench.sharing.data import hour
+from muntin_bench.sharing.duckdb_peer import DuckDBPeer
+from muntin_bench.sharing.peers import asked, check_close
+from muntin_bench.sharing.polars_peer import PolarsPeer
+from muntin_bench.sharing.rows import columns_of, sums
+from muntin_bench.sharing.workloads import workload
 
 MARKET = hour(3000, symbols=30)
 PEERS = [PolarsPeer(MARKET), DuckDBPeer(MARKET)]

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from muntin.bench.sharing.process import one_core
 from muntin.errors import MuntinError
+from muntin_bench.sharing.process import one_core
 
 
 def surroundings() -> tuple[int, str | None, int]:

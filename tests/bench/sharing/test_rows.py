@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from muntin.bench.sharing.data import hour
-from muntin.bench.sharing.rows import columns_of, fragments, satisfied, sums
-from muntin.bench.sharing.workloads import Workload, workload
+from muntin_bench.sharing.data import hour
+from muntin_bench.sharing.rows import columns_of, fragments, satisfied, sums
+from muntin_bench.sharing.workloads import Workload, workload
 
 MARKET = hour(1500, symbols=30)
 COLUMNS = columns_of(MARKET)

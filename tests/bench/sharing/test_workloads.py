@@ -8,10 +8,10 @@ from itertools import islice
 
 import pytest
 
-from muntin.bench.sharing.data import hour
-from muntin.bench.sharing.rows import columns_of, satisfied
-from muntin.bench.sharing.workloads import NAMES, predicates, workload
 from muntin.queries import queries
+from muntin_bench.sharing.data import hour
+from muntin_bench.sharing.rows import columns_of, satisfied
+from muntin_bench.sharing.workloads import NAMES, predicates, workload
 
 
 @pytest.mark.parametrize("size", [16, 256, 4096])

@@ -10,7 +10,7 @@ import pytest
 
 from muntin.engine import LocalEngine
 from muntin.engine.slices.sealed_log import SealedLog
-from muntin.plan import build_plan
+from muntin.planner import build_plan
 from muntin.queries import queries
 
 SCHEMA = pa.schema([("t", pa.int64()), ("v", pa.int64())])

@@ -8,23 +8,20 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.aggregates.column import PartColumn
-from muntin.aggregates.columns import empty
-from muntin.compiled import compiled
-from muntin.engine.families import Family
+from muntin._compiled import compiled
+from muntin._typing import Bools, Ints
+from muntin.aggregates.columns.by_part import empty
+from muntin.aggregates.columns.column import PartColumn
+from muntin.engine.answers.families import Family
+from muntin.engine.answers.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
 from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.engine.slices.own_slices import OwnKey
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.sealed_log import Objects
 from muntin.engine.slices.stretches import Trail, last_before
-from muntin.engine.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
 from muntin.plan.nodes import Technique
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 # Windows that outnumber slices by far are better looked for slice by slice.
 _MOST_PER_SLICE = 4

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.engine.families import Family
-from muntin.engine.partials import PartialBatch
+from muntin._typing import Ints
+from muntin.engine.answers.families import Family
+from muntin.engine.slices.partials import PartialBatch
 
-Ints = npt.NDArray[np.int64]
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 # A chunk of a result should have so many rows, or tables of it are slow to read.

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from muntin.compiled import compiled
-from muntin.engine.asking import Asking
+from muntin._compiled import compiled
+from muntin._typing import Bools, Ints
+from muntin.engine.answers.windows import Asking
 from muntin.predicates import Shape
 
-Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 # As many entries are looked at while a total of a sweep is read.
 _LOOKS = 4

@@ -10,22 +10,18 @@ from collections.abc import Iterator
 from typing import Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from muntin.aggregates.additive_column import AdditiveColumn, Sums
-from muntin.aggregates.count_column import CountColumn
-from muntin.aggregates.parts import Lowered
+from muntin._typing import Bitmaps, Bools, Ints
+from muntin.aggregates.algebra import Lowered
+from muntin.aggregates.columns.column import AdditiveColumn, Sums
+from muntin.aggregates.columns.counts import CountColumn
+from muntin.engine.answers.families import Family
 from muntin.engine.answers.scan import Scan
-from muntin.engine.asking import Asking, ask
-from muntin.engine.encoding import compact
-from muntin.engine.families import Family
-from muntin.engine.partials import SliceTable
-from muntin.engine.sweeping import Spans, Sweep
+from muntin.engine.answers.sweep import Spans, Sweep
+from muntin.engine.answers.windows import Asking, ask
+from muntin.engine.rows.dictionary import compact
+from muntin.engine.slices.partials import SliceTable
 from muntin.plan.selection import Cells
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Bitmaps = npt.NDArray[np.uint8]
 
 # A slice rolled up for a predicate takes as long as reading so many totals.
 _READS = 32

@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.aggregates.coders import coder
-from muntin.aggregates.column import PartColumn
-from muntin.aggregates.extreme_column import ExtremeColumn
-from muntin.aggregates.order_kernels import NOTHING
-from muntin.aggregates.parts import TIMED, Part
-from muntin.aggregates.pick_column import PickColumn
-from muntin.compiled import compiled
+from muntin._compiled import compiled
+from muntin._typing import Bools, Ints
+from muntin.aggregates.algebra import TIMED, Part
+from muntin.aggregates.columns.codes import NOTHING, coder
+from muntin.aggregates.columns.column import PartColumn
+from muntin.aggregates.columns.extremes import ExtremeColumn
+from muntin.aggregates.columns.picks import PickColumn
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.stretches import (
     Stretched,
@@ -38,9 +38,7 @@ from muntin.engine.slices.stretches import (
     stretch_of,
 )
 
-Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 Arrays = dict[str, npt.NDArray[Any]]
 
 

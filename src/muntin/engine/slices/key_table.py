@@ -13,15 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.compiled import compiled
-from muntin.engine.encoding import canonical
+from muntin._compiled import compiled
+from muntin._typing import Bools, Bytes, Ints, Offsets
+from muntin.engine.rows.dictionary import canonical
 from muntin.engine.slices.array_pack import Arrays
 
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint32]
-Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.aggregates.columns import from_arrow
-from muntin.engine.ordering import sort_order
-from muntin.engine.partials import PartialBatch, SliceTable, merge, nothing
+from muntin._typing import Ints
+from muntin.aggregates.columns.by_part import from_arrow
+from muntin.engine.answers.group_keys import sort_order
 from muntin.engine.slices.array_pack import Arrays, as_bytes, inside, under
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.open_log import OpenLog, Run
 from muntin.engine.slices.own_slices import OwnKey, OwnSlices
+from muntin.engine.slices.partials import PartialBatch, SliceTable, merge, nothing
 from muntin.engine.slices.places import Places
 from muntin.engine.slices.sealed_log import SealedLog, is_plain
 from muntin.engine.wire import from_ipc, to_ipc
 from muntin.plan.nodes import Partials
-
-Ints = npt.NDArray[np.int64]
 
 # Places are numbered anew when so many have come since the last time, and a share of all entries.
 _FEW_PLACES = 1 << 12

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from muntin.aggregates.column import PartColumn
-from muntin.aggregates.columns import empty
-from muntin.aggregates.parts import Part
-from muntin.engine.encoding import compact
-from muntin.engine.sorting import sort_entries
-
-Ints = npt.NDArray[np.int64]
+from muntin._typing import Ints
+from muntin.aggregates.algebra import Part
+from muntin.aggregates.columns.by_part import empty
+from muntin.aggregates.columns.column import PartColumn
+from muntin.engine.rows.dictionary import compact
+from muntin.engine.slices.radix_sort import sort_entries
 
 _FAN_OUT = 8
 

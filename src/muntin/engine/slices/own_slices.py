@@ -10,20 +10,17 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from muntin.aggregates.column import PartColumn
-from muntin.aggregates.columns import empty
-from muntin.aggregates.parts import Part
+from muntin._typing import Bools, Ints
+from muntin.aggregates.algebra import Part
+from muntin.aggregates.columns.by_part import empty
+from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregators import info
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.own_structures import Slotted, structure
 from muntin.engine.slices.places import Chains
 from muntin.windows import EdgeClass, Window
 from muntin.windows.cut import slice_starts
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -11,24 +11,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from muntin._typing import Ints
 from muntin.aggregates import Aggregate
-from muntin.aggregates.additive_column import AdditiveColumn
-from muntin.aggregates.column import PartColumn
-from muntin.aggregates.columns import empty
-from muntin.aggregates.count_column import CountColumn
-from muntin.aggregates.object_column import ObjectColumn
-from muntin.aggregates.parts import USER, Part
+from muntin.aggregates.algebra import USER, Part
+from muntin.aggregates.columns.by_part import empty
+from muntin.aggregates.columns.column import AdditiveColumn, PartColumn
+from muntin.aggregates.columns.counts import CountColumn
+from muntin.aggregates.columns.objects import ObjectColumn
+from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.registry import registered
-from muntin.aggregates.sum_column import SumColumn
 from muntin.aggregators import Aggregator, create, info
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.sealed_log import Objects, SealedLog
-
-Ints = npt.NDArray[np.int64]
 
 # Techniques with kernels over all groups of built-in parts.
 _KERNELS = ("running_totals", "slickdeque_noninv")

@@ -8,18 +8,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muntin.compiled import compiled
-from muntin.engine.kernels import number_keys, place_keys
-from muntin.engine.partials import PartialBatch
+from muntin._compiled import compiled
+from muntin._typing import Bools, Ints
+from muntin.engine.rows.dictionary import number_keys, place_keys
 from muntin.engine.slices.array_pack import Arrays, inside, under
 from muntin.engine.slices.key_table import KeyTable
+from muntin.engine.slices.partials import PartialBatch
 from muntin.plan.nodes import Partials
 from muntin.plan.selection import Cells, Mask
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
-Bitmaps = npt.NDArray[np.uint8]
 
 _FEW = 64
 _CELL_BITS = 31

@@ -13,10 +13,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.column import PartColumn
-from muntin.aggregates.object_column import ObjectColumn
-from muntin.aggregates.parts import INVERTIBLE, USER, Part
-from muntin.compiled import compiled
+from muntin._compiled import compiled
+from muntin._typing import Ints
+from muntin.aggregates.algebra import INVERTIBLE, USER, Part
+from muntin.aggregates.columns.column import PartColumn
+from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.engine.slices.array_pack import Arrays, inside, under
 from muntin.engine.slices.extremes import Extremes
 from muntin.engine.slices.open_log import Run
@@ -24,7 +25,6 @@ from muntin.engine.slices.places import Chains
 from muntin.engine.slices.stretches import Stretched, Trail, int32_at, leave_trail
 from muntin.engine.slices.totals import Totals, united_lanes
 
-Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 
 _FEW = 256

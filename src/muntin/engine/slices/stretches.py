@@ -14,9 +14,9 @@ import numpy.typing as npt
 from numba.core import types
 from numba.extending import intrinsic
 
-from muntin.compiled import compiled
+from muntin._compiled import compiled
+from muntin._typing import Ints
 
-Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 _NONE = np.zeros(0, np.int64)
 

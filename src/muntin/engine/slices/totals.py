@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muntin.aggregates.additive_column import AdditiveColumn
-from muntin.aggregates.count_column import CountColumn
-from muntin.aggregates.log_column import LogColumn
-from muntin.aggregates.parts import Part
-from muntin.aggregates.sum_column import LOAD_LIMIT, SumColumn
-from muntin.compiled import compiled
+from muntin._compiled import compiled
+from muntin._typing import Bools, Ints
+from muntin.aggregates.algebra import Part
+from muntin.aggregates.columns.column import AdditiveColumn
+from muntin.aggregates.columns.counts import CountColumn
+from muntin.aggregates.columns.sums import LOAD_LIMIT, LogColumn, SumColumn
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.stretches import (
     Stretched,
@@ -31,8 +31,6 @@ from muntin.engine.slices.stretches import (
     stretch_of,
 )
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -9,9 +9,8 @@ import polars as pl
 import pyarrow as pa
 
 from muntin.expressions import types as t
-from muntin.expressions.coercion import coerce
-from muntin.expressions.functions import decimals
-from muntin.expressions.parts import (
+from muntin.expressions.binding.coercion import coerce
+from muntin.expressions.evaluation.parts import (
     FloatFunction,
     Part,
     constant,
@@ -23,9 +22,9 @@ from muntin.expressions.parts import (
     strict_or_null,
     wide,
 )
-from muntin.expressions.problems import BindingError
+from muntin.expressions.functions import decimals
 from muntin.expressions.registry import Function
-from muntin.expressions.tree import Call, Column, Literal, Node, walk
+from muntin.expressions.tree import BindingError, Call, Column, Literal, Node, walk
 
 PLAIN: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "+": pl.Expr.add,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from muntin.expressions import types as t
-from muntin.expressions.coercion import unify
+from muntin.expressions.binding.coercion import unify
+from muntin.expressions.evaluation.parts import Part, either, physical, strict
 from muntin.expressions.functions.logic import connective
-from muntin.expressions.parts import Part, either, physical, strict
 from muntin.expressions.registry import Function
 from muntin.expressions.tree import Call, Literal, Node
 

@@ -2,29 +2,137 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 import pyarrow as pa
 
 from muntin.expressions import types as t
-from muntin.expressions.coercion import coerce, require
-from muntin.expressions.functions.calendar import (
-    CLOCK_PARTS,
-    DAY_PARTS,
-    PERIODS,
-    SECONDS_PER_DAY,
-    UNITS,
-    clock_part,
-    day_of,
-    first_day,
-    floored,
-)
-from muntin.expressions.functions.local_time import computed, wall
-from muntin.expressions.literals import MICROS_PER_DAY, MICROS_PER_SECOND
-from muntin.expressions.parts import Part, strict_or_null, wide
-from muntin.expressions.problems import BindingError
+from muntin.expressions.binding.coercion import coerce, require
+from muntin.expressions.binding.literals import DAYS_PER_ERA, MICROS_PER_DAY, MICROS_PER_SECOND
+from muntin.expressions.evaluation.parts import Part, strict_or_null, wide
 from muntin.expressions.registry import Function
-from muntin.expressions.tree import Call, Literal, Node
-from muntin.expressions.zones import Zone
+from muntin.expressions.tree import BindingError, Call, Literal, Node
+from muntin.expressions.zones import Seconds, Zone
+
+
+def wall(micros: pl.Expr, zone: Zone | None) -> tuple[pl.Expr, int]:
+    """The local time of timestamps, and how many of its units make a second.
+
+    Without a zone the timestamps are local times themselves.
+    """
+    if zone is None or zone.is_utc:
+        return micros, MICROS_PER_SECOND
+    seconds = floored(micros, MICROS_PER_SECOND)
+    if zone.fixed is not None:
+        return seconds + pl.lit(zone.fixed, dtype=pl.Int64), 1
+    return computed(seconds, lambda instants: instants + zone.offsets_at(instants)), 1
+
+
+def to_local(micros: pl.Expr, zone: Zone) -> pl.Expr:
+    """Timestamps as local times, both in microseconds; NULL where that overflows."""
+    if zone.is_utc:
+        return micros
+    return _with_fraction(wall(micros, zone)[0], micros)
+
+
+def from_local(micros: pl.Expr, zone: Zone) -> pl.Expr:
+    """Local times as timestamps, both in microseconds; NULL where that overflows."""
+    if zone.is_utc:
+        return micros
+    seconds = floored(micros, MICROS_PER_SECOND)
+    return _with_fraction(computed(seconds, zone.instants_of), micros)
+
+
+def computed(seconds: pl.Expr, function: Callable[[Seconds], Seconds]) -> pl.Expr:
+    """A numpy function of seconds, NULL where they are."""
+
+    def compute(column: pl.Series) -> pl.Series:
+        return pl.Series(function(column.to_numpy()), dtype=pl.Int64)
+
+    known = seconds.fill_null(0)
+    found = known.map_batches(compute, return_dtype=pl.Int64, is_elementwise=True)
+    return pl.when(seconds.is_not_null()).then(found)
+
+
+def _with_fraction(seconds: pl.Expr, micros: pl.Expr) -> pl.Expr:
+    fraction = micros.mod(pl.lit(MICROS_PER_SECOND, dtype=pl.Int64))
+    whole = seconds.cast(pl.Int128) * wide(MICROS_PER_SECOND)
+    return (whole + fraction.cast(pl.Int128)).cast(pl.Int64, strict=False)
+
+
+MONDAY = 3  # 1970-01-01 was a Thursday
+SECONDS_PER_DAY = 86_400
+
+UNITS = {
+    "microsecond": 1,
+    "millisecond": 1000,
+    "second": MICROS_PER_SECOND,
+    "minute": 60 * MICROS_PER_SECOND,
+    "hour": 3600 * MICROS_PER_SECOND,
+    "day": MICROS_PER_DAY,
+    "dd": MICROS_PER_DAY,
+}
+PERIODS = {
+    "year": "1y",
+    "yyyy": "1y",
+    "yy": "1y",
+    "quarter": "1q",
+    "month": "1mo",
+    "mon": "1mo",
+    "mm": "1mo",
+    "week": "1w",
+}
+
+
+def _date(days: pl.Expr) -> pl.Expr:
+    """A date from 1970 on with the same month, day and weekday."""
+    return days.mod(pl.lit(DAYS_PER_ERA, dtype=pl.Int32)).cast(pl.Date)
+
+
+def _year(days: pl.Expr) -> pl.Expr:
+    return _date(days).dt.year() + days.floordiv(pl.lit(DAYS_PER_ERA, dtype=pl.Int32)) * 400
+
+
+# Every part of a date as an Int32 expression.
+DAY_PARTS: dict[str, Callable[[pl.Expr], pl.Expr]] = {
+    "year": _year,
+    "quarter": lambda days: _date(days).dt.quarter().cast(pl.Int32),
+    "month": lambda days: _date(days).dt.month().cast(pl.Int32),
+    "day": lambda days: _date(days).dt.day().cast(pl.Int32),
+    "dayofyear": lambda days: _date(days).dt.ordinal_day().cast(pl.Int32),
+    "weekofyear": lambda days: _date(days).dt.week().cast(pl.Int32),
+    "dayofweek": lambda days: _date(days).dt.weekday().cast(pl.Int32) % 7 + 1,
+    "weekday": lambda days: _date(days).dt.weekday().cast(pl.Int32) - 1,
+}
+# How many seconds each takes, and how many there are.
+CLOCK_PARTS = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}
+
+
+def floored(value: pl.Expr, unit: int) -> pl.Expr:
+    """Whole units, rounded down also before 1970."""
+    return value.floordiv(pl.lit(unit, dtype=pl.Int64)) if unit != 1 else value
+
+
+def clock_part(local: pl.Expr, second: int, name: str) -> pl.Expr:
+    """Hour, minute or second of a local time, of which so many units make a second."""
+    seconds, count = CLOCK_PARTS[name]
+    units = floored(local, seconds * second)
+    return units.mod(pl.lit(count, dtype=pl.Int64)).cast(pl.Int32)
+
+
+def day_of(local: pl.Expr, second: int) -> pl.Expr:
+    """The day that a local time is on, of which so many units make a second."""
+    return floored(local, SECONDS_PER_DAY * second).cast(pl.Int32)
+
+
+def first_day(days: pl.Expr, unit: str) -> pl.Expr:
+    """The first day of the year, quarter, month or week (from Monday) that a day is in."""
+    if PERIODS[unit] == "1w":
+        return days - (days + MONDAY).mod(pl.lit(7, dtype=pl.Int32))
+    inside = _date(days)
+    return days - (inside.cast(pl.Int32) - inside.dt.truncate(PERIODS[unit]).cast(pl.Int32))
+
 
 EPOCHS = {"unix_seconds": UNITS["second"], "unix_millis": 1000, "unix_micros": 1}
 FROM_EPOCHS = {

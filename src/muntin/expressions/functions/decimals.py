@@ -10,11 +10,10 @@ import polars as pl
 import pyarrow as pa
 
 from muntin.expressions import types as t
-from muntin.expressions.coercion import coerce
-from muntin.expressions.literals import is_written
-from muntin.expressions.parts import Part, physical, strict, strict_or_null, wide
-from muntin.expressions.problems import BindingError
-from muntin.expressions.tree import Call, Literal, Node
+from muntin.expressions.binding.coercion import coerce
+from muntin.expressions.binding.literals import is_written
+from muntin.expressions.evaluation.parts import Part, physical, strict, strict_or_null, wide
+from muntin.expressions.tree import BindingError, Call, Literal, Node
 
 MIN_DIVISION_SCALE = 6
 

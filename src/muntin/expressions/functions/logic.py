@@ -7,8 +7,8 @@ from collections.abc import Callable
 import polars as pl
 
 from muntin.expressions import types as t
-from muntin.expressions.coercion import require
-from muntin.expressions.parts import Part, either
+from muntin.expressions.binding.coercion import require
+from muntin.expressions.evaluation.parts import Part, either
 from muntin.expressions.registry import Function
 from muntin.expressions.tree import Call, Node
 

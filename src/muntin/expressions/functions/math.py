@@ -11,11 +11,8 @@ import polars as pl
 import pyarrow as pa
 
 from muntin.expressions import types as t
-from muntin.expressions.coercion import coerce, require
-from muntin.expressions.functions import rounding
-from muntin.expressions.functions.arithmetic import numbers
-from muntin.expressions.functions.decimals import rounded, scaled_up
-from muntin.expressions.parts import (
+from muntin.expressions.binding.coercion import coerce, require
+from muntin.expressions.evaluation.parts import (
     Part,
     constant,
     on_floats,
@@ -25,9 +22,10 @@ from muntin.expressions.parts import (
     strict_or_null,
     wide,
 )
-from muntin.expressions.problems import BindingError
+from muntin.expressions.functions.arithmetic import numbers
+from muntin.expressions.functions.decimals import rounded, scaled_up
 from muntin.expressions.registry import Function
-from muntin.expressions.tree import Call, Literal, Node
+from muntin.expressions.tree import BindingError, Call, Literal, Node
 
 MAX_DOUBLE_DIGITS = 15
 
@@ -112,7 +110,7 @@ def _round(call: Call, parts: list[Part]) -> Part:
         dropped = kind.scale - call.type.scale
         return Part(rounded(value, wide(10**dropped)) if dropped else value, parts[0].failed)
     if t.is_float(kind):
-        result = rounding.half_up(value, digits, physical(kind))
+        result = half_up(value, digits, physical(kind))
         return Part(result, parts[0].failed)
     if digits >= 0:
         return parts[0]
@@ -178,3 +176,48 @@ FUNCTIONS = (
     Function("log", 2, 2, _bind_double, _log),
     Function("power", 2, 2, _bind_double, _power),
 )
+
+
+# Decimals of up to 15 digits are told apart by a DOUBLE; the halfway points need one more digit.
+SAFE = 10.0**14
+# From here on neighbours are at least one unit of the last kept digit apart.
+LARGE = 2.0**53
+
+
+def half_up(value: pl.Expr, digits: int, dtype: pl.DataType) -> pl.Expr:
+    """Rounded to so many digits behind the point."""
+
+    def compute(column: pl.Series) -> pl.Series:
+        numbers = column.to_numpy().astype(np.float64)
+        return pl.Series(_round_value(numbers, digits), dtype=dtype)
+
+    computed = value.map_batches(compute, return_dtype=dtype, is_elementwise=True)
+    return pl.when(value.is_not_null()).then(computed)
+
+
+def _round_value(numbers: np.ndarray, digits: int) -> np.ndarray:
+    unit = 10.0**digits
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = np.abs(numbers)
+        near = np.rint(size * unit)
+        # Both halfway points around the candidate are correctly rounded quotients of integers.
+        near = near - (size < (2 * near - 1) / (2 * unit)) + (size >= (2 * near + 1) / (2 * unit))
+        result = np.copysign(near / unit, numbers)
+        scaled = size * unit
+    result = np.where(near == 0, 0.0, result)
+    result = np.where((scaled < LARGE) & np.isfinite(numbers), result, numbers)
+    close = (scaled >= SAFE) & (scaled < LARGE)
+    if close.any():
+        result[close] = _by_text(numbers[close], digits)
+    return result
+
+
+def _by_text(numbers: np.ndarray, digits: int) -> np.ndarray:
+    """The few numbers with too many digits for the comparisons above, through their text."""
+    exact = pl.Series(np.abs(numbers)).cast(pl.String).str.to_decimal(scale=18)
+    unit = pl.lit(10 ** (18 - digits), dtype=pl.Int128)
+    unscaled = exact.to_physical().rename("x").to_frame()
+    whole = unscaled.select((pl.col("x") + unit // 2).floordiv(unit)).to_series()
+    text = whole.cast(pl.String) + f"e-{digits}"
+    result: np.ndarray = np.copysign(text.cast(pl.Float64).to_numpy(), numbers)
+    return result

@@ -5,11 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from muntin.expressions import types as t
-from muntin.expressions.coercion import require
-from muntin.expressions.parts import Part, strict
-from muntin.expressions.problems import BindingError
+from muntin.expressions.binding.coercion import require
+from muntin.expressions.evaluation.parts import Part, strict
 from muntin.expressions.registry import Function
-from muntin.expressions.tree import Call, Literal, Node
+from muntin.expressions.tree import BindingError, Call, Literal, Node
 
 MAX_PAD = 10_000
 LONGEST = 2**31 - 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from muntin.display import count
 from muntin.plan.explain.costs import Costs, used
-from muntin.plan.explain.model import Fact, Item
-from muntin.plan.explain.moves import twin_facts
-from muntin.plan.explain.why import techniques, why
-from muntin.plan.explain.words import amount, names, spread, window_text
-from muntin.plan.nodes import Final, Partials, SharedPlan, Slicing
+from muntin.plan.explain.model import Fact, Item, amount, names, spread, window_text
+from muntin.plan.nodes import Final, Move, Partials, SharedPlan, Slicing, Technique
+from muntin.plan.timeline import MAX_TICK, Timeline
 from muntin.queries import BOUNDS
 
 
@@ -245,3 +244,78 @@ def _more(left: int, noun: str) -> str:
 
 def _rolled_up(finer: int | None) -> str:
     return "" if finer is None else f"rolled up from partials {finer}"
+
+
+_NAMED = 4
+
+
+def techniques(plan: SharedPlan, final: Final) -> dict[Technique, tuple[str, ...]]:
+    """The techniques of a query, and the accumulators that each is for."""
+    accumulators = plan.partials[final.partials].accumulators
+    found: dict[Technique, dict[str, None]] = {}
+    for index, _, technique in final.reads:
+        found.setdefault(technique, {})[str(accumulators[index])] = None
+    return {technique: tuple(listed) for technique, listed in found.items()}
+
+
+def why(plan: SharedPlan, final: Final) -> str:
+    """Why a query's windows are made as they are, in a sentence."""
+    found = techniques(plan, final)
+    if not found:
+        return "nothing to assemble: the groups of a window are its answer"
+    said: dict[tuple[str, str], list[str]] = {}
+    for technique, kept in found.items():
+        over = " over its own slices" if technique.is_own else ""
+        said.setdefault((f"{technique.name}{over}", technique.why), []).extend(kept)
+    return "by " + "; ".join(
+        f"{name} for {_named(kept)} ({reason})" for (name, reason), kept in said.items()
+    )
+
+
+def _named(kept: Sequence[str]) -> str:
+    shown, left = ", ".join(kept[:_NAMED]), len(kept) - _NAMED
+    return shown if left <= 0 else f"{shown} and {left:,} more"
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moves_facts(plan: SharedPlan) -> tuple[Fact, ...]:
+    """The moves that a plan remembers: all for machines, the last for people."""
+    if not plan.moves:
+        return ()
+    told = tuple(_told(move, plan.timeline) for move in plan.moves)
+    more = len(told) - 1
+    text = told[-1] if not more else f"{told[-1]} ({count(more, 'move')} before)"
+    return (Fact("moves", told, text, aside=True),)
+
+
+def twin_facts(plan: SharedPlan, node: Partials) -> tuple[Fact, ...]:
+    """What takes over from a set of partials, and when."""
+    if node.twin is None:
+        return ()
+    host = node.twin + 1
+    when = "once its windows that are open are over"
+    if node.since is not None and node.since >= -MAX_TICK:
+        when = f"once windows from {_time(node.since, plan.timeline)} and before are over"
+    return (
+        Fact("fed_by", f"partials-{host}", f"fed by partials {host}"),
+        Fact("taken_over", when, f"partials {host} take over {when}", aside=True),
+    )
+
+
+def _told(move: Move, timeline: Timeline) -> str:
+    when = "with the next batch" if move.at is None else f"at {_time(move.at, timeline)}"
+    return f"{names(move.queries)} moved {when}: {move.why}"
+
+
+def _time(tick: int, timeline: Timeline) -> str:
+    """An event time as people write it."""
+    if tick < -MAX_TICK:
+        return "the start"
+    if timeline.plain:
+        return f"{tick:,}"
+    try:
+        return (_EPOCH + timedelta(microseconds=tick)).replace(tzinfo=None).isoformat(" ")
+    except OverflowError:
+        return f"{tick:,} µs"

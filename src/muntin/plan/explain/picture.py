@@ -6,7 +6,7 @@ Each window's own slices are on a line, and below them the slices that all of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import gcd, lcm
 from typing import Literal, TypeAlias
 
@@ -17,15 +17,83 @@ from muntin.display import count
 from muntin.errors import WindowError
 from muntin.plan.explain.costs import COUNTED_EDGES, edge_rate, own_classes
 from muntin.plan.explain.formats import check_format
+from muntin.plan.explain.model import Axis, Line, clipped, length, names, printable
 from muntin.plan.explain.partials import slices_label, slicing_column
-from muntin.plan.explain.picture_model import Axis, Line
 from muntin.plan.explain.picture_svg import axes_svg
-from muntin.plan.explain.picture_text import axes_text
-from muntin.plan.explain.words import length, names
 from muntin.plan.nodes import SharedPlan, Slicing
 from muntin.windows import TIME_LIMIT, DurationLike, EdgeClass, Window, duration, edges_between
-from muntin.windows.duration import is_plain
-from muntin.windows.units import SHOWN_UNITS
+from muntin.windows.duration import SHOWN_UNITS, is_plain
+
+_LABEL = 18
+_WIDE = 60
+
+
+def axes_text(axes: Sequence[Axis]) -> str:
+    """All axes, one below the other."""
+    return "\n\n".join("\n".join(_lines(axis)) for axis in axes)
+
+
+def _lines(axis: Axis) -> list[str]:
+    wide = _width(axis)
+    lines = [printable(axis.title), *(f"  {note}" for note in axis.notes), ""]
+    for each in axis.lines:
+        drawn = _drawn(axis, each.edges, wide)
+        lines.append(f"{clipped(each.label, _LABEL):<{_LABEL}} {drawn}")
+        lines.append(f"  {printable(each.queries)}")
+    drawn = _drawn(axis, axis.shared, wide, axis.common)
+    lines += [f"{'shared':<{_LABEL}} {drawn}", f"{'':{_LABEL}} {_scale(axis, wide)}"]
+    used = [f"{sign} {meaning}" for sign, meaning in _SIGNS if sign in drawn]
+    return [*(line.rstrip() for line in lines), *(f"  {each}" for each in used)]
+
+
+_SIGNS = (
+    ("●", "an edge of several windows"),
+    ("▒", "edges closer than one column"),
+)
+
+
+def _width(axis: Axis) -> int:
+    """Columns of the axis: a whole number for each step, if all steps fit."""
+    steps = axis.span // axis.ticks
+    return steps * (_WIDE // steps) if 0 < steps <= _WIDE else _WIDE
+
+
+def _drawn(axis: Axis, edges: Sequence[int], wide: int, common: Collection[int] = ()) -> str:
+    drawn = ["─"] * (wide + 1)
+    held: dict[int, list[int]] = {}
+    for edge in edges:
+        held.setdefault(edge * wide // axis.span, []).append(edge)
+    for column, listed in held.items():
+        sign = {0: "├", wide: "┤"}.get(column, "┼")
+        if len(listed) > 1:
+            sign = "▒"
+        elif listed[0] in common:
+            sign = "●"
+        drawn[column] = sign
+    return "".join(drawn)
+
+
+def _scale(axis: Axis, wide: int) -> str:
+    """Numbers below the edges, as many as there is room for, and the unit."""
+    end = f"{axis.number(axis.span)} {printable(axis.unit)}"
+    scale = [" "] * wide
+    free = 0
+    for edge in axis.shared:
+        number, column = axis.number(edge), edge * wide // axis.span
+        if column >= free and column + len(number) < wide - 1:
+            scale[column : column + len(number)] = number
+            free = column + len(number) + 2
+    return f"{''.join(scale)}{end}" if len(end) <= 1 else _ended(scale, end)
+
+
+def _ended(scale: list[str], end: str) -> str:
+    """The last number ends where the axis ends, and takes the room it needs."""
+    room = len(scale) + 1 - len(end)
+    kept = "".join(scale)[: max(room - 1, 0)]
+    if room > 0 and scale[room - 1] != " " and scale[room - 2] != " ":
+        kept = kept.rstrip("0123456789,")
+    return f"{kept:<{max(room, 0)}}{end}"
+
 
 PictureFormat: TypeAlias = Literal["svg", "text"]
 PICTURES: Mapping[str, Callable[[Sequence[Axis]], str]] = {"svg": axes_svg, "text": axes_text}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from muntin.plan.explain.picture_model import Axis
+from muntin.plan.explain.model import Axis
 from muntin.plan.explain.svg_text import (
     LETTER,
     LINE,

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from muntin.display import count
 from muntin.plan.explain.costs import HOUR, PLAIN, Costs, EdgeRate, edge_rate
-from muntin.plan.explain.model import Fact, Item
-from muntin.plan.explain.moves import moves_facts
+from muntin.plan.explain.model import Fact, Item, amount, names, times_fewer
 from muntin.plan.explain.partials import (
     PartialsItems,
     combined_label,
+    moves_facts,
     slices_label,
     slicing_column,
 )
-from muntin.plan.explain.words import amount, names, times_fewer
 from muntin.plan.nodes import SharedPlan, Slicing
 
 __all__ = ["SHOWN", "Fact", "Item", "render"]

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from html import escape
 
-from muntin.plan.explain.words import printable
+from muntin.plan.explain.model import printable
 
 FONT = 12.0
 # Of a fixed-width font, whichever the reader's machine has.

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from muntin.errors import MuntinError
-from muntin.optimizer.homes import with_homes
 from muntin.plan.nodes import SharedPlan
+from muntin.planner.placement.homes import with_homes
 from muntin.results import Answer, Outcome
-from muntin.spark.bounded.chunks import LIMITS, RESULTS_DDL, Chunk, Part, parts_of
-from muntin.spark.bounded.messages import ERROR
+from muntin.spark.bounded.messages import ERROR, LIMITS, RESULTS_DDL, Chunk, Part, parts_of
 from muntin.spark.bounded.results import KeptAnswer, KeptResults, SmallAnswer, release_forgotten
 from muntin.spark.bounded.shipped import Shipped, ship
 from muntin.spark.bounded.tasks import finish

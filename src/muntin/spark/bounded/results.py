@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from muntin.spark.bounded.chunks import Part, rows_of_query
+from muntin.spark.bounded.messages import Part, rows_of_query
 from muntin.spark.frames import spark_schema
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.aggregates.registry import names, register
-from muntin.engine.stage_a import StageA
+from muntin.engine.rows.stage_a import StageA
 from muntin.plan.nodes import Final, SharedPlan
 from muntin.queries.source import SourceText
-from muntin.spark.bounded.chunks import LIMITS, Limits
+from muntin.spark.bounded.messages import LIMITS, Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

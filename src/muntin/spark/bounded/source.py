@@ -10,16 +10,16 @@ import pyarrow as pa
 
 from muntin.errors import AggregateError, WindowError
 from muntin.expressions.zones import Zone
-from muntin.optimizer.homes import METHOD, Rebuild, with_homes
 from muntin.plan.nodes import SharedPlan
-from muntin.plan.sampling import SAMPLE_ROWS
+from muntin.planner.placement.homes import METHOD, Rebuild, with_homes
+from muntin.planner.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
 from muntin.spark.bounded.job import cores_of, run_job
 from muntin.spark.bounded.messages import MESSAGES_DDL
 from muntin.spark.bounded.tasks import fold_rows
+from muntin.spark.environment.interpreter import require_interpreter
+from muntin.spark.environment.zones import session_zone
 from muntin.spark.frames import arrow_schema, check_bounded, quoted
-from muntin.spark.interpreter import require_interpreter
-from muntin.spark.zones import session_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 import pyarrow as pa
 
-from muntin.engine.batches import gathered
-from muntin.engine.partials import PartialBatch, merge, nothing
-from muntin.engine.stage_a import StageOutput
+from muntin.engine.rows.batches import gathered
+from muntin.engine.rows.stage_a import StageOutput
+from muntin.engine.slices.partials import PartialBatch, merge, nothing
 from muntin.engine.state import State
 from muntin.engine.wire import Codec, from_bytes, split, to_bytes
 from muntin.errors import MuntinError
-from muntin.spark.bounded.chunks import Chunk, chunks, to_rows
-from muntin.spark.bounded.clock import Clock
-from muntin.spark.bounded.messages import COUNTS, ERROR, PARTIALS, Message, messages
+from muntin.spark.bounded.messages import (
+    COUNTS,
+    ERROR,
+    PARTIALS,
+    Chunk,
+    Message,
+    chunks,
+    messages,
+    to_rows,
+)
 from muntin.spark.bounded.shipped import Shipped, Unpacked
 
 # Rows that are aggregated at once: enough that what is done once a batch does not count.
@@ -157,3 +167,39 @@ class _Folded:
             for held in self._held
             for batch in held
         )
+
+
+_Item = TypeVar("_Item")
+
+
+class Clock:
+    """Seconds of this process's own work, by step: those of other processes do not count.
+
+    >>> clock = Clock()
+    >>> sum(clock.over(range(4), "count"))
+    6
+    >>> list(clock.seconds)
+    ['count']
+    """
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        """Time what is done inside."""
+        begin = time.process_time()
+        try:
+            yield
+        finally:
+            self.seconds[step] += time.process_time() - begin  # type: ignore[assignment]
+
+    def over(self, items: Iterable[_Item], step: str) -> Iterator[_Item]:
+        """Time how long items take to come."""
+        each = iter(items)
+        while True:
+            with self(step):
+                item = next(each, None)
+            if item is None:
+                return
+            yield item

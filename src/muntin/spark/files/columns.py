@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import MuntinError
-from muntin.expressions.literals import MICROS_PER_SECOND
+from muntin.expressions.binding.literals import MICROS_PER_SECOND
 from muntin.expressions.zones import UTC, Zone
 
 

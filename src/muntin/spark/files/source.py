@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from muntin.optimizer.homes import METHOD, Rebuild, with_homes
 from muntin.plan.nodes import SharedPlan
-from muntin.plan.sampling import SAMPLE_ROWS
+from muntin.planner.placement.homes import METHOD, Rebuild, with_homes
+from muntin.planner.sampling import SAMPLE_ROWS
 from muntin.results import Outcome
 from muntin.spark.bounded.job import cores_of, run_job
 from muntin.spark.bounded.messages import MESSAGES_DDL
 from muntin.spark.bounded.shipped import Shipped
 from muntin.spark.bounded.source import FrameSource, check_plan
 from muntin.spark.bounded.tasks import fold
+from muntin.spark.environment.zones import session_zone
 from muntin.spark.files.columns import UnlikeSparkError
 from muntin.spark.files.files import Files
-from muntin.spark.files.listing import LISTING, Listing, load
+from muntin.spark.files.listing import LISTING, Listing, load, read_schema
 from muntin.spark.files.parquet import read_parquet
 from muntin.spark.files.pieces import Piece, Reader, cut, read_piece
-from muntin.spark.files.schema import read_schema
 from muntin.spark.files.text import TextFormat
 from muntin.spark.frames import arrow_schema
 from muntin.spark.session import session as current_session
-from muntin.spark.zones import session_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

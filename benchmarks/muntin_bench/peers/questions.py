@@ -1,0 +1,195 @@
+"""What is asked of every side: seeded rows, and queries as plain data that any engine can read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from muntin_bench.peers.data import Data, bids, keyed, trades
+from muntin_bench.sharing.workloads import SharedQuery, workload
+
+SECOND = 1_000_000
+# What predicates compare is stored; these names are words of no SQL dialect.
+_COLUMNS = {"vol": "vol", "value": "amount", "change": "moved"}
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate: what it is called, `count` or `sum`, and the column it reads."""
+
+    name: str
+    function: Literal["count", "sum"]
+    column: str = "*"
+
+    @property
+    def sql(self) -> str:
+        """The aggregate in SQL, as every side spells it."""
+        return f"{self.function}({self.column}) AS {self.name}"
+
+
+COUNT = Aggregate("n", "count")
+TOTAL = Aggregate("total", "sum", "amount")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One query: windows that start on the slide, in microseconds, and what is asked of them.
+
+    >>> print(Spec("q", 10 * SECOND, 2 * SECOND, groups=("auction",), aggregates=(COUNT,)).sql)
+    CREATE QUERY q AS SELECT auction, count(*) AS n FROM events \
+GROUP BY window(ts, '10000000 microseconds', '2000000 microseconds'), auction
+    """
+
+    name: str
+    range: int
+    slide: int
+    where: str = ""
+    groups: tuple[str, ...] = ()
+    aggregates: tuple[Aggregate, ...] = (COUNT, TOTAL)
+
+    @property
+    def sql(self) -> str:
+        """The query in Muntin's SQL, in the spelling of Spark."""
+        window = f"window(ts, '{self.range} microseconds', '{self.slide} microseconds')"
+        chosen = ", ".join((*self.groups, *(each.sql for each in self.aggregates)))
+        where = f" WHERE {self.where}" if self.where else ""
+        by = ", ".join((window, *self.groups))
+        return f"CREATE QUERY {self.name} AS SELECT {chosen} FROM events{where} GROUP BY {by}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the answer: keys first."""
+        return ("window_start", *self.groups, *(each.name for each in self.aggregates))
+
+    def plain(self) -> dict[str, Any]:
+        """The query as JSON has it, with its text in Muntin's SQL."""
+        return {**asdict(self), "sql": self.sql}
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size of a question; `work` grows with what a side that shares nothing has to do."""
+
+    label: str
+    at: float
+    data: Data
+    queries: tuple[Spec, ...]
+    work: float
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question and its sizes, growing."""
+
+    name: str
+    title: str
+    across: str
+    sizes: tuple[Size, ...]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much to ask."""
+
+    rows: int = 2_000_000
+    slides: tuple[float, ...] = (60, 10, 1, 0.5)
+    windows: tuple[int, ...] = (1, 16, 256, 1024)
+    predicates: tuple[int, ...] = (16, 256)
+    keys: tuple[int, ...] = (1, 100, 10_000, 1_000_000)
+    bids: int = 2_000_000
+    seconds: int = 200
+
+
+FULL = Scale()
+QUICK = Scale(50_000, (60, 10, 1), (1, 4, 16), (16,), (1, 100, 10_000), 50_000, 100)
+TINY = Scale(2_000, (60, 10), (1, 3), (4,), (1, 5), 2_000, 60)
+
+
+def questions(scale: Scale) -> tuple[Question, ...]:
+    """The five questions about bounded data."""
+    rows = trades(scale.rows)
+    return (
+        Question(
+            "slide",
+            "one window, range 60 s, by slide",
+            "windows a row is in",
+            tuple(_by_slide(rows, slide) for slide in scale.slides),
+        ),
+        Question(
+            "windows",
+            "queries with different windows",
+            "queries",
+            tuple(_many(rows, windows(count)) for count in scale.windows),
+        ),
+        Question(
+            "predicates",
+            "queries with different predicates and windows",
+            "queries",
+            tuple(_many(rows, predicates(count)) for count in scale.predicates),
+        ),
+        Question(
+            "groups",
+            "one grouped query, range 4 min, slide 2 min, by number of groups",
+            "groups",
+            tuple(_by_key(scale.rows, keys) for keys in scale.keys),
+        ),
+        Question(
+            "hot_items",
+            "NEXMark query 5, range 10 s, slide 2 s: bids by auction",
+            "bids",
+            (_hot_items(scale.bids, scale.seconds),),
+        ),
+    )
+
+
+def _by_slide(rows: Data, seconds: float) -> Size:
+    query = Spec("q0000", 60 * SECOND, round(seconds * SECOND))
+    copies = query.range / query.slide
+    return Size(f"{seconds:g} s", copies, rows, (query,), copies)
+
+
+def _many(rows: Data, queries: tuple[Spec, ...]) -> Size:
+    count = len(queries)
+    label = "1 query" if count == 1 else f"{count:,} queries"
+    return Size(label, count, rows, queries, count)
+
+
+def _by_key(rows: int, keys: int) -> Size:
+    query = Spec("q0000", 240 * SECOND, 120 * SECOND, groups=("key",))
+    label = "1 group" if keys == 1 else f"{keys:,} groups"
+    return Size(label, keys, keyed(rows, keys), (query,), 1)
+
+
+def _hot_items(rows: int, seconds: int) -> Size:
+    query = Spec("q0000", 10 * SECOND, 2 * SECOND, groups=("auction",), aggregates=(COUNT,))
+    return Size(f"{rows:,} bids", rows, bids(rows, seconds), (query,), 1)
+
+
+def windows(count: int, seed: int = 0) -> tuple[Spec, ...]:
+    """Queries of which no two have the same window; those of fewer begin those of more.
+
+    Slides are whole seconds from 5 to 300, and ranges 2 to 12 slides: Flink takes whole
+    multiples only.
+    """
+    random = np.random.default_rng([seed, 2])
+    drawn: dict[tuple[int, int], None] = {}
+    while len(drawn) < count:
+        slide = int(random.integers(5, 301)) * SECOND
+        drawn[int(random.integers(2, 13)) * slide, slide] = None
+    return tuple(Spec(f"q{number:04d}", *window) for number, window in enumerate(drawn))
+
+
+def predicates(count: int) -> tuple[Spec, ...]:
+    """The workload `C low sharing`: no two queries have the same window or the same predicate."""
+    return tuple(_of(query) for query in workload("C low sharing", count).queries)
+
+
+def _of(query: SharedQuery) -> Spec:
+    predicate = query.predicate
+    assert predicate is not None
+    member = predicate.index if predicate.member else f"NOT {predicate.index}"
+    quantity = _COLUMNS[predicate.quantity]
+    where = f"{member} AND {quantity} {predicate.comparison} {predicate.constant}"
+    return Spec(query.name, query.range * SECOND, query.slide * SECOND, where)

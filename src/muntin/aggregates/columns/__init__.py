@@ -1,0 +1,1 @@
+"""Accumulators as columns: one class per kind of part, with its loops."""

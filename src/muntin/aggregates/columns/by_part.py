@@ -1,0 +1,62 @@
+"""Columns by part: which class keeps the accumulators of which kind.
+
+Importing this brings the compiled kernels; planning needs only `resolve`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from muntin.aggregates.algebra import USER, Part
+from muntin.aggregates.columns.column import PartColumn
+from muntin.aggregates.columns.counts import CountColumn
+from muntin.aggregates.columns.extremes import ExtremeColumn
+from muntin.aggregates.columns.objects import ObjectColumn
+from muntin.aggregates.columns.picks import PickColumn
+from muntin.aggregates.columns.sums import LogColumn, SumColumn
+
+_CLASSES: dict[str, type[CountColumn | ExtremeColumn | LogColumn | PickColumn | SumColumn]] = {
+    "count": CountColumn,
+    "count_if": CountColumn,
+    "sum": SumColumn,
+    "sum_squares": SumColumn,
+    "log_sum": LogColumn,
+    "min": ExtremeColumn,
+    "max": ExtremeColumn,
+    "first": PickColumn,
+    "last": PickColumn,
+    "first_valid": PickColumn,
+    "last_valid": PickColumn,
+    "min_by": PickColumn,
+    "max_by": PickColumn,
+}
+
+
+def empty(part: Part, size: int) -> PartColumn:
+    """A column of `size` cells that hold the identity.
+
+    >>> import numpy as np
+    >>> column = empty(Part("max", (pa.string(),)), 2)
+    >>> column.update(np.array([0, 0]), (pa.array(["sash", "muntin"]),))
+    >>> column.to_arrow().column("value").to_pylist()
+    ['sash', None]
+    """
+    return _class_of(part).empty(part, size)
+
+
+def fresh(column: PartColumn, size: int) -> PartColumn:
+    """A column of `size` cells that hold the identity, with room for numbers like another's."""
+    if type(column) is SumColumn:
+        return column.blank(size)
+    return empty(column.part, size)
+
+
+def from_arrow(part: Part, batch: pa.RecordBatch) -> PartColumn:
+    """The column that `to_arrow` made the snapshot of."""
+    return _class_of(part).from_arrow(part, batch)
+
+
+def _class_of(
+    part: Part,
+) -> type[CountColumn | ExtremeColumn | LogColumn | ObjectColumn | PickColumn | SumColumn]:
+    return ObjectColumn if part.kind.startswith(USER) else _CLASSES[part.kind]

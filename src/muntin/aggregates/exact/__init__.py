@@ -1,0 +1,1 @@
+"""Exact numbers: integers of any width, rounded once when they are read."""

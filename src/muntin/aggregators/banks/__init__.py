@@ -1,0 +1,1 @@
+"""Techniques over many groups at once."""

@@ -1,0 +1,1 @@
+"""Partials as 64-bit integers, for the compiled techniques."""

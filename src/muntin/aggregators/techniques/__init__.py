@@ -1,0 +1,1 @@
+"""The final techniques, one per module, over encoded partials."""

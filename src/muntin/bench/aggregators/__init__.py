@@ -1,5 +1,0 @@
-"""The techniques of final aggregation side by side."""
-
-from muntin.bench.aggregators.benchmark import run
-
-__all__ = ["run"]

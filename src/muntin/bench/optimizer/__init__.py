@@ -1,5 +1,0 @@
-"""The optimizer: what its plans cost, and how long it takes to make them."""
-
-from muntin.bench.optimizer.benchmark import run
-
-__all__ = ["run"]

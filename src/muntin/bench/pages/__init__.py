@@ -1,5 +1,0 @@
-"""All reports of a folder on one page: Markdown, and HTML."""
-
-from muntin.bench.pages.writing import write_pages
-
-__all__ = ["write_pages"]

@@ -1,5 +1,0 @@
-"""The papers' figures and tables that no other benchmark repeats, with verdicts."""
-
-from muntin.bench.papers.reproduce import run
-
-__all__ = ["run"]

@@ -1,5 +1,0 @@
-"""Planning thousands of queries, and the first call of a process, in seconds."""
-
-from muntin.bench.planning.benchmark import run
-
-__all__ = ["run"]

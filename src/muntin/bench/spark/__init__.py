@@ -1,5 +1,0 @@
-"""Many queries at once on Spark, bounded and streaming."""
-
-from muntin.bench.spark.benchmark import run
-
-__all__ = ["run"]

@@ -1,5 +1,0 @@
-"""What a stream costs: its news, not what it keeps."""
-
-from muntin.bench.streaming.benchmark import run
-
-__all__ = ["run"]

@@ -1,0 +1,1 @@
+"""Stage A: rows become partials per slice, group and cell."""

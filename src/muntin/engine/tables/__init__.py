@@ -1,0 +1,1 @@
+"""Static tables that the rows of a stream are joined with."""

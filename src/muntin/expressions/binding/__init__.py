@@ -1,0 +1,1 @@
+"""From SQL nodes to typed expressions over a schema."""

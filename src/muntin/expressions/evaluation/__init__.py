@@ -1,0 +1,1 @@
+"""Typed expressions compiled and run on Arrow batches."""

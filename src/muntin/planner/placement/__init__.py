@@ -1,0 +1,1 @@
+"""Which bucket or node runs which trees."""

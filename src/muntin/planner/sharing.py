@@ -1,0 +1,115 @@
+"""How sharing is decided: which queries of a plan share a tree, by what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import get_args
+
+from muntin.errors import MuntinError, did_you_mean
+from muntin.plan.nodes import SharedPlan
+from muntin.plan.timeline import Timeline
+from muntin.planner.costs.formula import check_rate
+from muntin.planner.owners import Sharing, kept_owners
+from muntin.planner.replanning import has_drifted
+from muntin.planner.steps.bind import BoundQuery
+from muntin.planner.trees.grove import MOVING, Grove, OptimizerName
+
+__all__ = ["OPTIMIZERS", "STEPS_PER_ROW", "Optimizer", "OptimizerName"]
+
+OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
+
+# A row that goes into one more tree takes as long as so many operations at an edge: it is put
+# into its slice and its cell, where a step is one pass of a compiled loop over sorted slices.
+# `muntin bench optimizer` measures it: from 1 (max, many rows a slice) to 16 (sum, one row a
+# slice), and of all numbers for both, 10 to 20 give the fastest plans.
+STEPS_PER_ROW = 10.0
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """Decides who shares slices; what ``build_plan`` takes as its ``sharer``.
+
+    A tree takes in every row, and steps over its slices for each query: C = mλ + Σ EᵢΩᵢ. More
+    trees take in rows more often; fewer trees have more edges for each query to step over.
+    A query that joins goes where it adds least. Queries that run already stay in the tree they
+    are in; only ``auto`` and ``tri_weave`` move them, with what they have kept, where planning
+    from scratch takes at least a tenth off the cost. They look when queries have joined and left,
+    and when the rate of rows has become known or changed by a factor of two.
+
+    Args:
+        method: ``auto`` and ``weave_share`` weigh the costs; so does ``tri_weave``, which
+            aggregates rows once and puts the slices of all trees together from that, where that
+            is cheaper. ``all_share`` has one tree for all and ``no_share`` one for each. ``auto``
+            and ``tri_weave`` move queries that run, the others do not.
+        rate: Rows per tick: a microsecond, or one unit of a plain integer column; or how to
+            find out, which is asked where it matters. Where it is not known, all share.
+        steps_per_row: How many operations at an edge a row into one more tree is worth.
+
+    >>> Optimizer("weaveshare").method
+    Traceback (most recent call last):
+    ...
+    muntin.errors.MuntinError: there is no optimizer 'weaveshare'
+    Hint: did you mean weave_share?
+    """
+
+    method: OptimizerName = "auto"
+    rate: float | Callable[[], float | None] | None = None
+    steps_per_row: float = STEPS_PER_ROW
+
+    def __post_init__(self) -> None:
+        if self.method not in OPTIMIZERS:
+            raise MuntinError(
+                f"there is no optimizer {self.method!r}",
+                hint=did_you_mean(str(self.method), OPTIMIZERS)
+                or f"use one of {', '.join(OPTIMIZERS)}",
+            )
+        if isinstance(self.rate, (int, float)):
+            check_rate(self.rate)
+
+    def __call__(self, queries: Sequence[BoundQuery], previous: SharedPlan | None) -> Sharing:
+        """An owner for each query."""
+        by_axis: dict[tuple[str, Timeline], list[int]] = {}
+        for place, query in enumerate(queries):
+            by_axis.setdefault(query.axis[:2], []).append(place)
+        kept = kept_owners(queries, previous)
+        if len(by_axis) == 1:
+            ((measure, _),) = by_axis
+            return self._grove(measure, queries).share(kept, previous)
+        owners = [""] * len(queries)
+        reasons, combined = [], False
+        for (measure, _), places in by_axis.items():
+            members = [queries[place] for place in places]
+            found = self._grove(measure, members).share([kept[place] for place in places])
+            reasons.append(found.why)
+            combined = combined or found.combined
+            for place, owner in zip(places, found.owners, strict=True):
+                owners[place] = owner
+        why = "; ".join(filter(None, reasons))
+        return Sharing(tuple(owners), why, combined=combined)
+
+    def measured_by(self, rate: Callable[[], float | None]) -> Optimizer:
+        """The same with a measured rate, where it knows of no other."""
+        return replace(self, rate=rate) if self.rate is None else self
+
+    def is_due(self, plan: SharedPlan) -> bool:
+        """Whether the rate of rows has become known, or another, since a plan was weighed."""
+        several = len({final.window for final in plan.finals}) > 1
+        if self.method not in MOVING or plan.strategy != "cells" or not several:
+            return False
+        rate = self.rate() if callable(self.rate) else self.rate
+        if rate is None or len({slicing.identity[:2] for slicing in plan.slicings}) > 1:
+            return False
+        return plan.weighed is None or has_drifted(plan.weighed, rate)
+
+    def _grove(self, measure: str, queries: Sequence[BoundQuery]) -> Grove:
+        return Grove(self.method, queries, self._rate(measure, queries), self.steps_per_row)
+
+    def _rate(self, measure: str, queries: Sequence[BoundQuery]) -> float | None:
+        if measure == "rows":
+            return 1.0  # positions of rows are counted row by row
+        if callable(self.rate):
+            several = len({query.query.window for query in queries}) > 1
+            weighed = several and self.method in ("auto", "weave_share", "tri_weave")
+            return self.rate() if weighed else None
+        return self.rate

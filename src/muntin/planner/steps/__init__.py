@@ -1,0 +1,1 @@
+"""The steps of planning, in the order in which they run."""

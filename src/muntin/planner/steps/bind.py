@@ -1,0 +1,303 @@
+"""One query bound to a schema: columns found, types known, aggregates split into parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import pyarrow as pa
+from sqlglot import exp
+
+from muntin.aggregates import Part, ResolvedAggregate, resolve
+from muntin.errors import AggregateError, ExpressionError, MuntinError, QueryError, WindowError
+from muntin.expressions import Bound, bind
+from muntin.expressions.binding.binder import Binder
+from muntin.expressions.tree import structure
+from muntin.expressions.types import name_of
+from muntin.expressions.zones import UTC, Zone
+from muntin.plan.nodes import Accumulator, Axis, OutputColumn
+from muntin.plan.relations import Relating, Relation, relate
+from muntin.plan.timeline import Timeline
+from muntin.queries import AggregateCall, Join, Output, Query, replace_calls
+
+COUNT_ROWS = Accumulator(Part("count", ()), ())
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class BoundCall:
+    """An aggregate call with its arguments bound; ``name`` is its column once lowered."""
+
+    name: str
+    aggregate: ResolvedAggregate
+    args: tuple[Bound, ...]
+    filter: Bound | None
+
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """What the call is read off, one accumulator per part."""
+        return self._accumulators
+
+    @cached_property
+    def _accumulators(self) -> tuple[Accumulator, ...]:
+        return tuple(
+            Accumulator(part, tuple(self.args[i] for i in part.args), self.filter)
+            for part in self.aggregate.parts
+        )
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query of which every name and type is known; its windows cut an axis."""
+
+    query: Query
+    axis: Axis
+    grouping: tuple[Bound, ...]
+    predicate: Bound | None
+    calls: tuple[BoundCall, ...]
+    outputs: tuple[OutputColumn, ...]
+    having: Bound | None
+    lowered_schema: pa.Schema
+    relation: Relation
+
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """Every accumulator the query needs, the count of rows first."""
+        needed = [accumulator for call in self.calls for accumulator in call.accumulators()]
+        return (COUNT_ROWS, *needed)
+
+
+def bind_query(
+    query: Query,
+    schema: pa.Schema,
+    timeline: Timeline,
+    tables: Mapping[str, pa.Schema] | None = None,
+    zone: Zone = UTC,
+) -> BoundQuery:
+    """Bind a query, or raise a :class:`QueryError` that points into its text."""
+    relation, related = relate(query, schema, tables or {}, zone)
+    bound = _Binder(related, relation, timeline).bind()
+    return replace(bound, query=query)
+
+
+class Binding:
+    """Binds queries to one schema, and what several of them write only once.
+
+    What a query shows (its groups, outputs and HAVING) and its WHERE are told apart, since
+    queries of a set often have one in common. Aggregates are resolved when they are first seen:
+    a binding is for the queries of one plan.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        timeline: Timeline,
+        tables: Mapping[str, pa.Schema] | None = None,
+        zone: Zone = UTC,
+    ) -> None:
+        self._given = schema, timeline, tables, zone
+        self._timeline = timeline
+        self._relations = Relations(schema, tables or {}, zone)
+        self._shown: dict[Hashable, BoundQuery] = {}
+        self._predicates: dict[Hashable, Bound | None] = {}
+        self._binders: dict[int, Binder] = {}
+
+    def bind(self, query: Query) -> BoundQuery:
+        """As :func:`bind_query`."""
+        try:
+            return self._bind(query)
+        except MuntinError:
+            # Says all that is wrong with the query, at its places in the query's own text.
+            return bind_query(query, *self._given)
+
+    def _bind(self, query: Query) -> BoundQuery:
+        related = self._relations.of(query)
+        relation, where = related.relation, query.where
+        outputs = (*query.group_by, *query.select)
+        key = (
+            id(related),
+            len(query.group_by),
+            tuple((output.name, structure(output.node)) for output in outputs),
+            None if query.having is None else structure(query.having),
+        )
+        if key not in self._shown:
+            bare = related.named(replace(query, where=None))
+            self._shown[key] = _Binder(bare, relation, self._timeline).bind()
+        asked = (id(related), None if where is None else structure(where))
+        if asked not in self._predicates:
+            self._predicates[asked] = self._where(query, related)
+        axis = _Binder(query, relation, self._timeline).axis()
+        predicate = self._predicates[asked]
+        return replace(self._shown[key], query=query, axis=axis, predicate=predicate)
+
+    def _where(self, query: Query, related: Related) -> Bound | None:
+        relation = related.relation
+        if id(related) not in self._binders:
+            self._binders[id(related)] = Binder(relation.schema, relation.zone)
+        if query.joins:
+            query = related.named(replace(query, select=(), group_by=(), having=None))
+        binder = self._binders[id(related)]
+        return _Binder(query, relation, self._timeline, binder).predicate()
+
+
+class _Binder:
+    def __init__(
+        self,
+        query: Query,
+        relation: Relation,
+        timeline: Timeline,
+        binder: Binder | None = None,
+    ) -> None:
+        self.query = query
+        self.binder = binder
+        self.relation = relation
+        self.schema = relation.schema
+        self.timeline = timeline
+
+    def bind(self) -> BoundQuery:
+        query = self.query
+        axis = self.axis()
+        grouping = tuple(self._bind(group.node, self.schema) for group in query.group_by)
+        calls = {call: self._call(f"${i}", call) for i, call in enumerate(query.calls)}
+        lowered = pa.schema(
+            [
+                *((group.name, b.type) for group, b in zip(query.group_by, grouping, strict=True)),
+                *((call.name, call.aggregate.type) for call in calls.values()),
+            ]
+        )
+        groups = tuple(Output(group.name, _column(group.name)) for group in query.group_by)
+        outputs = tuple(
+            OutputColumn(output.name, self._bind(self._lowered(output.node, calls), lowered))
+            for output in (*groups, *query.select)
+        )
+        predicate = self.predicate()
+        having = None
+        if query.having is not None:
+            having = self._predicate(self._lowered(query.having, calls), lowered)
+        aggregates = tuple(calls.values())
+        return BoundQuery(
+            query,
+            axis,
+            grouping,
+            predicate,
+            aggregates,
+            outputs,
+            having,
+            lowered,
+            self.relation,
+        )
+
+    def predicate(self) -> Bound | None:
+        """The query's WHERE."""
+        return self._predicate(self.query.where, self.schema)
+
+    def axis(self) -> Axis:
+        """What the query's window is measured by, together with all others."""
+        window = self.query.window
+        if not window.periodic:
+            raise WindowError(
+                "the window has no SLIDE in time, so nothing says when to answer it",
+                hint="add one, for example [RANGE '10 minutes' SLIDE '1 minute']",
+            )
+        timeline = self.timeline
+        if self.query.time is not None:
+            timeline = Timeline.of(self.schema, self.query.time)
+            if window.measure == "rows" and timeline != self.timeline:
+                raise WindowError(
+                    f"ROWS counts in the order of {self.timeline.column!r}, "
+                    f"not of {timeline.column!r}",
+                    hint="leave out WATTR",
+                )
+        timeline.check(window)
+        return window.measure, timeline, ""
+
+    def _bind(self, node: exp.Expr, schema: pa.Schema) -> Bound:
+        binder = self.binder if schema is self.schema else None
+        return self._located(node, lambda: bind(node, schema, binder, self.relation.zone))
+
+    def _predicate(self, node: exp.Expr | None, schema: pa.Schema) -> Bound | None:
+        if node is None:
+            return None
+        bound = self._bind(node, schema)
+        if bound.type != pa.bool_():
+            kind = "NULL" if pa.types.is_null(bound.type) else name_of(bound.type)
+            message = f"a condition must be a boolean, {bound.key} has the type {kind}"
+            hint = "compare it with something, for example x > 0"
+            raise QueryError([self.query.problem(node, message, hint)])
+        return bound
+
+    def _call(self, name: str, call: AggregateCall) -> BoundCall:
+        args = tuple(self._bind(arg, self.schema) for arg in call.args)
+        types = tuple(arg.type for arg in args)
+        aggregate = self._located(
+            call.node, lambda: resolve(call.name, types, ignore_nulls=call.ignore_nulls)
+        )
+        return BoundCall(name, aggregate, args, self._predicate(call.filter, self.schema))
+
+    def _lowered(self, node: exp.Expr, calls: dict[AggregateCall, BoundCall]) -> exp.Expr:
+        """An output expression over lowered columns instead of aggregate calls."""
+        return replace_calls(node, {call: _column(bound.name) for call, bound in calls.items()})
+
+    def _located(self, node: exp.Expr, make: Callable[[], Result]) -> Result:
+        try:
+            return make()
+        except (ExpressionError, AggregateError) as error:
+            place = getattr(error, "node", None) or node
+            raise QueryError([self.query.problem(place, error.message, error.hint)]) from error
+
+
+def _column(name: str) -> exp.Column:
+    return exp.Column(this=exp.to_identifier(name, quoted=True))
+
+
+class Relations:
+    """Relates queries to one stream and its tables; those with equal joins are joined once."""
+
+    def __init__(
+        self, stream: pa.Schema, tables: Mapping[str, pa.Schema], zone: Zone = UTC
+    ) -> None:
+        self._stream = stream
+        self._zone = zone
+        self._tables = tables
+        self._known: dict[Hashable, Related] = {}
+
+    def of(self, query: Query) -> Related:
+        """What a query reads; as `relate`, raises a QueryError where that is not known."""
+        key = None if not query.joins else (query.source, query.alias, _structures(query.joins))
+        if key not in self._known:
+            self._known[key] = Related(query, self._stream, self._tables, self._zone)
+        return self._known[key]
+
+
+class Related:
+    """What queries with equal joins read, and how they name its columns."""
+
+    def __init__(
+        self, query: Query, stream: pa.Schema, tables: Mapping[str, pa.Schema], zone: Zone
+    ) -> None:
+        self._relating = Relating(query, stream, tables, zone) if query.joins else None
+        self.relation = Relation((), stream, zone)
+        if self._relating is not None:
+            self.relation = self._relating.relation()
+
+    def named(self, query: Query) -> Query:
+        """The query with its columns named as the joined rows name them."""
+        if self._relating is None:
+            return query
+        relating = copy(self._relating)
+        relating.query, relating.problems = query, []
+        return relating.named()
+
+
+def _structures(joins: Sequence[Join]) -> Hashable:
+    return tuple(
+        (
+            join.table,
+            join.alias,
+            join.kind,
+            tuple((structure(left), structure(right)) for left, right in join.on),
+        )
+        for join in joins
+    )

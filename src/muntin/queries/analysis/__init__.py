@@ -1,0 +1,1 @@
+"""From the syntax tree of a SELECT to the query it means."""

@@ -1,0 +1,367 @@
+"""Reading one statement, with all that is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace as with_options
+from itertools import count, pairwise
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from muntin.errors import Problem
+from muntin.queries.analysis.select import analyze_window, checked_condition
+from muntin.queries.analysis.templates import Templates
+from muntin.queries.catalog import CreateQuery, DropQuery, FileStatement
+from muntin.queries.declarations import MAX_NAME, Reference, declare, reference
+from muntin.queries.query import PREFERENCES
+from muntin.queries.report import Report
+from muntin.queries.secrets import masked
+from muntin.queries.source import Lines, SourceText, position, shown
+from muntin.queries.sql.clauses import (
+    CreateQueryNode,
+    CreateSinkNode,
+    CreateSourceNode,
+    DropQueryNode,
+    InsertNode,
+)
+from muntin.queries.sql.depth import MAX_NESTING, MAX_WORDS, too_nested
+from muntin.queries.sql.dialect import is_reserved
+from muntin.queries.sql.grammar import (
+    QUERY_OPTION_HINT,
+    STATEMENT_HINT,
+    Grammar,
+    RefusedError,
+    reserved,
+)
+
+NESTING_HINT = "flatten it, or split it into columns computed before"
+NAME_HINT = "write a name such as high_volume"
+# Python refuses to read thousands of digits, and no type has more than this.
+MAX_NUMBER = 400
+
+
+class QueryNames:
+    """The names of a text's queries: those in use so far, and what a query without one is called.
+
+    Args:
+        given: Names in lower case that the text gives somewhere, or that are taken elsewhere.
+
+    >>> names = QueryNames({"q1"})
+    >>> names.numbered(1), names.after("Alerts"), names.after("Alerts")
+    ('q2', 'Alerts', 'Alerts_2')
+    """
+
+    def __init__(self, given: Collection[str]) -> None:
+        self.given = given
+        self.used: set[str] = set()
+        self._after: dict[str, count[int]] = {}
+
+    def numbered(self, number: int) -> str:
+        """The name of a SELECT on its own: q and its number, or the next that is free."""
+        return next(name for name in map("q{}".format, count(number)) if self._is_free(name))
+
+    def after(self, sink: str) -> str:
+        """The name of a query that is inserted into a sink: sink, sink_2, ..."""
+        numbers = self._after.setdefault(sink.lower(), count(1))
+        names = (sink if number == 1 else f"{sink}_{number}" for number in numbers)
+        return next(name for name in names if self._is_free(name))
+
+    def _is_free(self, name: str) -> bool:
+        return name.lower() not in self.given and name.lower() not in self.used
+
+
+class StatementReader:
+    """Reads one statement, and reports what is wrong with it.
+
+    The grammar may be one that has read other statements: it starts anew with each. So may the
+    templates: what they know of statements before need not be read again.
+    """
+
+    def __init__(
+        self,
+        lines: Lines,
+        grammar: Grammar,
+        tokens: list[Token],
+        templates: Templates | None = None,
+    ) -> None:
+        self.lines = lines
+        self.text = lines.text
+        self.grammar = grammar
+        self.tokens = tokens
+        self.templates = Templates() if templates is None else templates
+        start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
+        self.report = Report(lines.slice(start, end), None, start)
+
+    def read(self, names: QueryNames, number: int) -> FileStatement | None:
+        """The statement, or None after its problems are reported; ``number`` is its place."""
+        known = self._known(names, number)
+        if known is not None:
+            return known
+        node = self.parse()
+        if node is None:
+            return None
+        if isinstance(node, DropQueryNode):
+            names.used.discard(node.name.lower())
+            sound = self._check_name(node.this)
+            return DropQuery(node.name, position(node.this) or 0) if sound else None
+        if isinstance(node, CreateSourceNode | CreateSinkNode):
+            declared = declare(node, self.report)
+            return None if self.report.problems else declared
+        if isinstance(node, InsertNode):
+            self._check_name(node.this)
+            name = names.after(node.this.name)
+            return self._query(name, node.expression, False, names, reference(node.this))
+        if isinstance(node, CreateQueryNode):
+            self._check_name(node.this)
+            options = self._options(node)
+            replaces = bool(node.args.get("replace"))
+            return self._query(node.name, node.expression, replaces, names, options=options)
+        return self._query(names.numbered(number), node, False, names)
+
+    def parse(self, condition: bool = False) -> exp.Expr | None:
+        """The syntax tree of the statement, or of an expression."""
+        nested = too_nested(self.tokens)
+        if nested is not None:
+            message = f"more than {MAX_NESTING} levels of nesting"
+            self.report.add_at(nested.start, message, NESTING_HINT)
+            return None
+        if len(self.tokens) > MAX_WORDS:
+            message = f"a statement of more than {MAX_WORDS:,} words"
+            hint = "split it up, or compute a part of it into a column before"
+            self.report.add_at(self.report.start, message, hint)
+            return None
+        long = next((token for token in self.tokens if _is_long_number(token)), None)
+        if long is not None:
+            hint = f"numbers have at most {MAX_NUMBER} letters"
+            self.report.add_at(long.start, "the number is too long", hint)
+            return None
+        try:
+            read = self.grammar.condition if condition else self.grammar.statement
+            return read(self.tokens, self.text)
+        except RefusedError as error:
+            self.report.add_at(*explain(error, self.tokens, self.grammar.STATEMENT_HINT))
+        except RecursionError:
+            self.report.add_at(self.report.start, "nested too deeply", NESTING_HINT)
+        except Exception as error:
+            # sqlglot slips on some text that is no SQL: a user's typo must not look like a crash.
+            message = f"cannot be read: {shown(str(error)) or type(error).__name__}"
+            self.report.add_at(self.report.start, message, "check the statement word by word")
+        return None
+
+    def _query(
+        self,
+        name: str,
+        node: exp.Expr,
+        replace: bool,
+        names: QueryNames,
+        sink: Reference | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> CreateQuery | None:
+        self.report.query = name
+        if name.lower() in names.used and not replace:
+            self.report.add_at(
+                self.report.start,
+                f"there are two queries named {shown(name)}",
+                "use another name: letter case makes no difference; or CREATE OR REPLACE QUERY",
+            )
+        names.used.add(name.lower())
+        found = analyze_window(node, name, self.report)
+        if found is None:
+            return None
+        query, clause = found
+        table = node.find(exp.Table)
+        from_start = None if table is None else position(table.this)
+        head = _head(self.tokens)
+        if options:
+            query = with_options(query, **options)
+        elif head is not None:
+            self.templates.learn(self.tokens[head:], query, clause, from_start)
+        start = self.report.start
+        return CreateQuery(query, replace, sink, start, start if from_start is None else from_start)
+
+    def _options(self, node: CreateQueryNode) -> dict[str, str]:
+        """The options of WITH; whether a technique takes the query is for the planner to say."""
+        options: dict[str, str] = {}
+        for option in node.args.get("options") or ():
+            key, value = option.this, option.args["value"]
+            if key in options:
+                self.report.add(option, f"{key} is given twice", QUERY_OPTION_HINT)
+            elif key == "prefer" and value not in PREFERENCES:
+                message = f"a query cannot prefer {shown(value)!r}"
+                self.report.add(option, message, f"use {' or '.join(PREFERENCES)}")
+            elif key == "technique" and not _is_name(value):
+                message = f"{shown(value)!r} is no name of a technique"
+                self.report.add(option, message, QUERY_OPTION_HINT)
+            options[key] = value
+        return options
+
+    def _known(self, names: QueryNames, number: int) -> CreateQuery | None:
+        """The query, if one that differs in constants only has been read before."""
+        head = _head(self.tokens)
+        body = self.tokens[head:]
+        if head is None:
+            return None
+        name = self.tokens[head - 2].text if head else names.numbered(number)
+        if not _is_name(name) or len(name) > MAX_NAME or name.lower() in names.used:
+            return None
+        known = self.templates.query(name, body, self.report.text, self._condition)
+        if known is None:
+            return None
+        query, from_start = known
+        names.used.add(name.lower())
+        replaces = self.tokens[1].token_type == TokenType.OR
+        return CreateQuery(query, replaces, None, self.report.start, from_start)
+
+    def _condition(self, tokens: list[Token]) -> exp.Expr | None:
+        """An expression of WHERE; None where something is wrong with it, which is told later."""
+        reader = StatementReader(self.lines, self.grammar, tokens)
+        node = reader.parse(condition=True)
+        return None if node is None else checked_condition(node, reader.report)
+
+    def _check_name(self, node: exp.Expr) -> bool:
+        name = node.name
+        sound = _is_name(name)
+        if not sound:
+            message = f"{shown(name)!r} is no name for a query: ASCII letters, digits and _ only"
+            self.report.add(node, message, NAME_HINT)
+        elif len(name) > MAX_NAME:
+            # Names become names of files.
+            self.report.add(node, f"a name of more than {MAX_NAME} letters", "shorten it")
+        return sound and len(name) <= MAX_NAME
+
+
+def _is_long_number(token: Token) -> bool:
+    return token.token_type == TokenType.NUMBER and len(token.text) > MAX_NUMBER
+
+
+def _is_name(name: str) -> bool:
+    return name.isascii() and name.replace("_", "a").isalnum()
+
+
+def _head(tokens: Sequence[Token]) -> int | None:
+    """How many words come before SELECT: none, or CREATE [OR REPLACE] QUERY name AS."""
+    words = [token.text.upper() for token in tokens[:7]]
+    for start in (["CREATE", "QUERY"], ["CREATE", "OR", "REPLACE", "QUERY"]):
+        size = len(start) + 2
+        named = tokens[len(start) : size]
+        if words[: len(start)] == start and words[size - 1 : size + 1] == ["AS", "SELECT"]:
+            return None if named[0].token_type == TokenType.STRING else size
+    return 0 if words[:1] == ["SELECT"] else None
+
+
+ORDER_HINT = "clauses come in the order SELECT, FROM, WHERE, GROUP BY, HAVING, EMIT EMPTY"
+_OPERATORS = {
+    TokenType.EQ,
+    TokenType.NEQ,
+    TokenType.LT,
+    TokenType.LTE,
+    TokenType.GT,
+    TokenType.GTE,
+    TokenType.PLUS,
+    TokenType.DASH,
+    TokenType.STAR,
+    TokenType.SLASH,
+}
+_BEFORE_NAME = _OPERATORS | {TokenType.L_PAREN, TokenType.COMMA, TokenType.SELECT, TokenType.WHERE}
+_AFTER_NAME = _OPERATORS | {TokenType.R_PAREN, TokenType.COMMA}
+# FORM is like FROM, and GARBAGE not like RANGE.
+LIKENESS = 0.7
+_STATEMENTS = ("CREATE", "DROP", "INSERT", "SELECT")
+_WORDS = (
+    "BETWEEN",
+    "CREATE",
+    "EMIT",
+    "EMPTY",
+    "FILTER",
+    "FROM",
+    "GROUP",
+    "HAVING",
+    "OFFSET",
+    "QUERY",
+    "RANGE",
+    "REPLACE",
+    "SELECT",
+    "SLIDE",
+    "WATTR",
+    "WHERE",
+)
+
+
+# What sqlglot says, by how it starts; what to say instead, and the hint.
+_REASONS = (
+    ("Expecting )", "expected )", "close each parenthesis that is open"),
+    ("Expecting (", "expected (", "open a parenthesis here"),
+    ("Expected table name", "expected the name of a stream", "write FROM stream [RANGE ...]"),
+    ("Expected type", "expected a type", "write a type such as DOUBLE"),
+    ("Required", "an expression is incomplete", "complete it, or leave out the word before"),
+    ("The number of provided", "too many arguments", "check the arguments of the function"),
+    ("Found multiple", "a clause stands twice", ORDER_HINT),
+)
+
+
+def explain(
+    error: RefusedError, tokens: Sequence[Token], statements: str = STATEMENT_HINT
+) -> tuple[int, str, str]:
+    """Where a text was refused, why, and what to write instead.
+
+    ``statements`` says what a text may start with.
+    """
+    token = error.token or (tokens[-1] if tokens else Token.string(""))
+    offset = token.end + 1 if error.after else token.start
+    if error.hint is not None:
+        return offset, error.reason, error.hint
+    name = _reserved_name(token, tokens)
+    if name is not None:
+        return name.start, *reserved(name.text)
+    for start, message, hint in _REASONS:
+        if error.reason.startswith(start):
+            place = "but the statement ends here" if error.after else f"at {shown(token.text)}"
+            return offset, f"{message}, {place}", hint
+    message = "the statement is incomplete" if error.after else f"unexpected {shown(token.text)}"
+    return offset, message, _hint(token, tokens, error.after) or statements
+
+
+def _reserved_name(token: Token, tokens: Sequence[Token]) -> Token | None:
+    """A word of the language at or before a place, where only a name or value can stand."""
+    at = next((i for i, candidate in enumerate(tokens) if candidate is token), 0)
+    for i in (at, at - 1):
+        around = [*tokens[i - 1 : i], *tokens[i + 1 : i + 2]] if i > 0 else []
+        word = tokens[i].text if len(around) == 2 and tokens[i].token_type != TokenType.VAR else ""
+        if not word.isidentifier() or not is_reserved(word):
+            continue
+        if around[0].token_type in _BEFORE_NAME and around[1].token_type in _AFTER_NAME:
+            return tokens[i]
+    return None
+
+
+def _hint(token: Token, tokens: Sequence[Token], after: bool) -> str | None:
+    """A misspelled keyword near the place, or else the order of clauses; None at the beginning."""
+    near = [token]
+    for previous, current in pairwise(tokens):
+        if current is token:
+            near.append(previous)
+    first = tokens[0] is token and not after
+    for candidate in near:
+        word = candidate.text.upper()
+        if word in ("GROUP", "ORDER"):
+            return f"write {word} BY"
+        known = _STATEMENTS if first else _WORDS
+        close = difflib.get_close_matches(word, known, n=1, cutoff=LIKENESS)
+        if close and word not in _WORDS and candidate.token_type == TokenType.VAR:
+            return f"did you mean {close[0]}?"
+    return None if first else ORDER_HINT
+
+
+def explain_token_error(text: str, tokens: Sequence[Token]) -> Problem:
+    """The place where a text could not even be cut into words."""
+    offset = tokens[-1].end + 1 if tokens else 0
+    while offset < len(text) - 1 and text[offset].isspace():
+        offset += 1
+    source = SourceText.slice(masked(text), offset, offset)
+    quote = text[offset : offset + 1]
+    if quote in ("'", '"', "`"):
+        return source.problem(offset, f"the quote {quote} is not closed", f"add {quote} at its end")
+    return source.problem(offset, "cannot be read from here on", "check quotes and comments")

@@ -1,0 +1,1 @@
+"""SQL text: the dialect, its grammar, and the parser."""

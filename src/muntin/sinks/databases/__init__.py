@@ -1,0 +1,1 @@
+"""Results in databases, each row exactly once."""

@@ -1,0 +1,1 @@
+"""Results in folders of Parquet files, each row exactly once."""

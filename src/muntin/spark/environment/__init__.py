@@ -1,0 +1,1 @@
+"""What Spark needs of this machine: Java, packages, settings, an interpreter."""

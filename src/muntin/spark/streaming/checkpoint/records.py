@@ -1,0 +1,277 @@
+"""What is written down about every batch: before it runs what it does, and after it what it saw.
+
+``batches/<batch>.record.json`` is written before a batch runs, so that one that is run again
+makes the same decisions over the same rows. ``batches/<batch>.outcome.json`` is written when all
+its tasks have ended and before any of its results are committed: where a sink holds results of a
+batch, the batch has an outcome, and a repeat that counts otherwise is refused. A batch that Spark
+has committed has both. The closing batch, which Spark knows nothing of, gets its outcome last: with
+it, the run is complete. Each file names its run and itself, and has a checksum.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from muntin.engine.progress import RecentRate
+from muntin.sinks.durable import TEMPORARY, make_folder
+from muntin.spark.streaming.checkpoint.files import missing, read_sealed, write_sealed
+from muntin.spark.streaming.problems import RESTORE, RunError
+
+REPORT_SCHEMA = "report binary"
+KEPT = 16
+_DIGITS = 20
+# What a batch that is run again must count as before, in the words of a message.
+_COUNTED = {
+    "rows": "rows so far:",
+    "late_rows": "late rows so far:",
+    "bad_rows": "bad rows so far:",
+    "results": "results so far:",
+    "errors": "failed values so far:",
+    "seen": "the largest event time:",
+    "watermark": "the watermark:",
+    "state": "the plan:",
+}
+_NAME = re.compile(r"(\d{20})\.(record|outcome)\.json")
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """What a batch does, decided before it runs.
+
+    Attributes:
+        batch: Its number, as Spark counts.
+        plan: The name of its plan.
+        before: The name of the plan that the state comes from; None where there is no state.
+        seen: The largest event time of all batches before; None before the first.
+        watermark: Rows below this time are late; None before the first.
+        lateness: How far the watermark stays behind the largest event time.
+        horizon: The largest time that a row may have; later ones are bad rows.
+        clock: The driver's clock, in microseconds.
+        tables: The version of each static table.
+        changes: The version of the queries and tables that it was decided with.
+        offsets: How far each source is read by its end, as Spark's offset log has it.
+        arrivals: The files that sources have named so far; see `Arrivals`.
+        is_closing: Whether it takes in no rows and answers all windows that are open: the last.
+        moment: Where the clock has brought a stream that fell silent; it counts if the batch has
+            no row. None while rows come.
+    """
+
+    batch: int
+    plan: str
+    before: str | None
+    seen: int | None
+    watermark: int | None
+    lateness: int
+    horizon: int | None
+    clock: int
+    tables: dict[str, str]
+    changes: int = 0
+    offsets: Sequence[str] = ()
+    arrivals: Sequence[str] = ()
+    is_closing: bool = False
+    moment: int | None = None
+
+    def reached(self, latest: int | None) -> int | None:
+        """The watermark after the batch, given the largest event time of its rows, if any.
+
+        >>> record = BatchRecord(3, "p", "p", 100, 90, 10, None, 0, {}, moment=160)
+        >>> record.reached(None), record.reached(95), record.reached(120)
+        (150, 90, 110)
+        """
+        times = [self.seen, self.moment if latest is None else latest]
+        known = [each - self.lateness for each in times if each is not None]
+        if self.watermark is not None:
+            known.append(self.watermark)
+        return max(known, default=None)
+
+
+@dataclass(frozen=True)
+class BatchOutcome:
+    """What is known after a batch: where the next one starts, and totals since the first.
+
+    A batch that is run again must come to the same, but for the bytes of state.
+
+    Attributes:
+        batch: Its number.
+        state: The name of the plan that the state is of.
+        seen: The largest event time so far.
+        watermark: The time up to which windows are answered.
+        heard: The clock of the last batch that had rows; None before the first.
+        rows: Rows that came in.
+        late_rows: Rows below the watermark, which were dropped.
+        bad_rows: Rows without a time that can be used, which were dropped.
+        results: Rows of results by query.
+        errors: Failed values by query.
+        state_bytes: Bytes of all state.
+        delivered: The last batch that had results, for each place that keeps them.
+        set_aside: The last batch that had late or bad rows, for each place that keeps those.
+        recent_rows: Rows of recent batches, older ones counting for less.
+        recent_ticks: By how much those moved the largest event time, counted alike.
+        tokens: What the state of each bucket is known by, in the order of buckets; empty where
+            there is no state. The next batch must find the same.
+        files: The files of state that the next batch may read: the batches of each partition.
+    """
+
+    batch: int = -1
+    state: str | None = None
+    seen: int | None = None
+    watermark: int | None = None
+    heard: int | None = None
+    rows: int = 0
+    late_rows: int = 0
+    bad_rows: int = 0
+    results: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    state_bytes: int = 0
+    delivered: dict[str, int] = field(default_factory=dict)
+    set_aside: dict[str, int] = field(default_factory=dict)
+    recent_rows: float = 0.0
+    recent_ticks: float = 0.0
+    tokens: Sequence[str] = ()
+    files: Sequence[Sequence[int]] = ()
+
+    @property
+    def recent(self) -> RecentRate:
+        """How many rows come per tick."""
+        return RecentRate(self.recent_rows, self.recent_ticks)
+
+    def without_others(self, names: set[str]) -> BatchOutcome:
+        """The same, with the totals of these queries only."""
+        return replace(
+            self,
+            results={name: n for name, n in self.results.items() if name in names},
+            errors={name: n for name, n in self.errors.items() if name in names},
+        )
+
+
+@dataclass
+class BucketReport:
+    """One bucket's part of a batch.
+
+    ``found`` and ``token`` are what the states before and after the batch are known by; ``found``
+    is empty where there was none. ``written`` are the sink's entries for the results of several
+    buckets, which ``covers`` counts: a task writes the results of all its buckets together.
+    ``aside`` are those for rows that were late or bad. ``files`` are the batches whose files hold
+    the state after the batch.
+    """
+
+    bucket: int
+    latest: int
+    rows: int = 0
+    late_rows: int = 0
+    bad_rows: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    results: dict[str, int] = field(default_factory=dict)
+    state_bytes: int = 0
+    found: str = ""
+    token: str = ""
+    covers: int = 0
+    written: Sequence[object] = ()
+    aside: Sequence[object] = ()
+    files: Sequence[int] = ()
+
+    def to_bytes(self) -> bytes:
+        """The report as bytes."""
+        return pickle.dumps(self, protocol=5)
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> BucketReport:
+        """The report that `to_bytes` wrote."""
+        report: BucketReport = pickle.loads(data)
+        return report
+
+
+class RecordLog:
+    """Records and outcomes of a run in a folder; the latest are kept, durably."""
+
+    def __init__(self, folder: Path, run: str) -> None:
+        self.folder, self._run = folder, run
+        make_folder(folder)
+
+    def record(self, batch: int) -> BatchRecord | None:
+        """The record of a batch, if it has one."""
+        content = read_sealed(self.path(batch, "record"), self._run)
+        return None if content is None else BatchRecord(**content)
+
+    def outcome(self, batch: int) -> BatchOutcome | None:
+        """The outcome of a batch, if its tasks have come to their end."""
+        content = read_sealed(self.path(batch, "outcome"), self._run)
+        return None if content is None else BatchOutcome(**content)
+
+    def before(self, batch: int) -> BatchOutcome:
+        """The outcome that a batch starts from, which must be there for all but the first."""
+        if batch == 0:
+            return BatchOutcome()
+        found = self.outcome(batch - 1)
+        if found is None:
+            raise missing(self.path(batch - 1, "outcome"))
+        return found
+
+    def write_record(self, record: BatchRecord) -> None:
+        """Write down what a batch does."""
+        write_sealed(self.path(record.batch, "record"), self._run, asdict(record))
+
+    def write_outcome(self, outcome: BatchOutcome) -> None:
+        """Write down what a batch saw, and forget those of long ago.
+
+        Raises:
+            RunError: If the batch was run before and saw something else.
+        """
+        known = self.outcome(outcome.batch)
+        if known is not None:
+            _check_repeat(known, outcome)
+        write_sealed(self.path(outcome.batch, "outcome"), self._run, asdict(outcome))
+        for kind in ("record", "outcome"):
+            self.path(outcome.batch - KEPT, kind).unlink(missing_ok=True)
+
+    def newest(self, kind: str) -> int:
+        """The last batch that has a record or an outcome; -1 for none."""
+        names = (_NAME.fullmatch(path.name) for path in self.folder.iterdir())
+        return max((int(name[1]) for name in names if name and name[2] == kind), default=-1)
+
+    def remove_temporary(self) -> None:
+        """Remove what a crash left between writing a file and naming it."""
+        for path in self.folder.glob(f"{TEMPORARY}*"):
+            path.unlink(missing_ok=True)
+
+    def needed(self) -> set[str]:
+        """The plans and versions of tables that some batch may need again."""
+        found: set[str | None] = set()
+        for path in self.folder.glob("*.json"):
+            content = read_sealed(path, self._run) or {}
+            found |= {content.get("plan"), content.get("before"), content.get("state")}
+            found |= set(content.get("tables", {}).values())
+        return {name for name in found if name is not None}
+
+    def state_files(self) -> set[tuple[int, int]]:
+        """The files of state that some batch may start from: their batches and partitions."""
+        found: set[tuple[int, int]] = set()
+        for path in self.folder.glob("*.outcome.json"):
+            content = read_sealed(path, self._run) or {}
+            for partition, batches in enumerate(content.get("files", ())):
+                found |= {(batch, partition) for batch in batches}
+        return found
+
+    def path(self, batch: int, kind: str) -> Path:
+        """The file of a record or an outcome."""
+        return self.folder / f"{batch:0{_DIGITS}d}.{kind}.json"
+
+
+def _check_repeat(known: BatchOutcome, found: BatchOutcome) -> None:
+    """Refuse that a batch which is run again has counted otherwise."""
+    counted = next((name for name in _COUNTED if getattr(known, name) != getattr(found, name)), "")
+    if counted:
+        difference = f"{_COUNTED[counted]} {getattr(known, counted)}, {getattr(found, counted)} now"
+    elif list(known.tokens) != list(found.tokens):
+        difference = "the state that it leaves is another one"
+    else:
+        return
+    raise RunError(
+        f"batch {found.batch} was run before, and is not the same now: {difference}",
+        hint="its results may be committed, so nothing is changed. Bring its rows back as they "
+        f"were and start again; or {RESTORE}",
+    )

@@ -1,0 +1,1 @@
+"""A streaming run as the driver sees it: batches, plans, progress."""

@@ -1,0 +1,355 @@
+"""What the driver does with every batch: write its record, run it, commit it, write its outcome."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from muntin.display import count
+from muntin.errors import DataError
+from muntin.sinks import Sink, Writer
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.checkpoint.arrivals import Arrivals
+from muntin.spark.streaming.checkpoint.audit import Delivery, check_repeat, check_states
+from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
+from muntin.spark.streaming.checkpoint.files import missing
+from muntin.spark.streaming.checkpoint.records import (
+    REPORT_SCHEMA,
+    BatchOutcome,
+    BatchRecord,
+    BucketReport,
+)
+from muntin.spark.streaming.driver.heartbeat import Idleness
+from muntin.spark.streaming.driver.plans import Planner, result_schemas
+from muntin.spark.streaming.problems import RunError
+from muntin.spark.streaming.tasks.bucket import Bucket
+from muntin.spark.streaming.tasks.job import PROPERTY, Job, current_job, task_context, worker_cache
+from muntin.spark.streaming.tasks.stage_a import NO_TIME
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PRUNE_EVERY = 64
+_DROP_EVERY = 8
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How late and how far ahead rows may be, in ticks, and whether what fails ends the run."""
+
+    lateness: int = 0
+    max_ahead: int | None = None
+    fail_on_bad_rows: bool = False
+    fail_on_errors: bool = False
+
+
+@dataclass
+class Timing:
+    """How the last batch went."""
+
+    rows: int = 0
+    seconds: float = 0.0
+    ended: float = field(default_factory=time.time)
+
+
+class BatchRunner:
+    """Runs batches on the driver, one after the other."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        planner: Planner,
+        sink: Sink[Any],
+        aside: Sink[Any] | None,
+        limits: Limits,
+        idleness: Idleness | None = None,
+    ) -> None:
+        self._checkpoint, self._planner, self._limits = checkpoint, planner, limits
+        self._idleness = idleness
+        self.outcome = checkpoint.records.before(checkpoint.last_committed() + 1)
+        self._sink = Delivery(sink, dict(self.outcome.delivered))
+        self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
+        self.timing = Timing()
+        self._shipped: set[str] = set()
+        self._declared = ""
+        self._cache = worker_cache()
+
+    def resume(self, *, accepts_gaps: bool) -> None:
+        """Let the sinks go on behind the last batch; results that they lack are refused."""
+        for each in (self._sink, self._aside):
+            if each is not None:
+                each.resume(self.outcome.batch, self._checkpoint.run, accepts_gaps=accepts_gaps)
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        """Run one batch, from its record to its outcome."""
+        begun = time.monotonic()
+        record = self._record(frame.sparkSession, batch)
+        self._declare(record.plan)
+        self._ship(frame.sparkSession, record)
+        reports = [BucketReport.of_bytes(bytes(row.report)) for row in frame.collect()]
+        self._check_complete(record, reports)
+        self._check_states(record, reports)
+        self._check_failures(record, reports)
+        outcome = self._sum_up(record, reports)
+        # Before any result is committed: a repeat that is another batch is seen, and refused.
+        self._checkpoint.records.write_outcome(outcome)
+        if self._aside is not None:
+            self._aside.commit(batch, _aside(reports))
+        self._sink.commit(batch, _written(reports))
+        self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
+        self.outcome = outcome
+        self._planner.adopt(outcome)
+        self._planner.review()
+        if batch % _DROP_EVERY == 0:
+            self._checkpoint.states.drop(self._checkpoint.records.state_files(), batch)
+        if batch % _PRUNE_EVERY == 0:
+            with self._planner.lock:
+                self._checkpoint.prune(self._planner.tables.versions.values())
+
+    def finish(self, session: SparkSession, writer: Writer[Any]) -> None:
+        """Answer the windows that are open, as a last batch, and close the checkpoint.
+
+        The intention is written first: a batch of that number must not be run instead.
+        """
+        records, last = self._checkpoint.records, self._checkpoint.last_committed()
+        record = records.record(last + 1)
+        if record is None or not record.is_closing:
+            if records.outcome(last + 1) is not None:
+                raise RunError(
+                    f"batch {last + 1} had begun when a run before ended, and its results may be "
+                    "committed",
+                    hint="start again with the same checkpoint, let the batch come to its end, and "
+                    "stop with flush=True then",
+                )
+            record = self._closing(last)
+            records.write_record(record)
+        reports: list[BucketReport] = []
+        if record.before is not None:
+            job = self._job(session, record)
+            folder = str(self._checkpoint.spark_folder)
+            reports = flush(session, folder, job, self._checkpoint.buckets, writer)
+            self._check_states(record, reports)
+            self._check_failures(record, reports)
+        self._sink.commit(record.batch, _written(reports))
+        self.outcome = self._sum_up(record, reports)
+        # This closes the checkpoint.
+        records.write_outcome(self.outcome)
+
+    def _closing(self, last: int) -> BatchRecord:
+        """The record of the last batch: it has no rows, and answers with the plan of the state."""
+        record = self._decide(last + 1, (), ())
+        plan = record.plan if self.outcome.state is None else self.outcome.state
+        return replace(record, plan=plan, is_closing=True)
+
+    def _record(self, session: SparkSession, batch: int) -> BatchRecord:
+        """The record of a batch: the one it has, if it is over the same rows, or another."""
+        records, logs = self._checkpoint.records, self._checkpoint.logs
+        record, before = records.record(batch), records.record(batch - 1)
+        if before is None and batch:
+            raise missing(records.path(batch - 1, "record"))
+        offsets = logs.offsets(batch)
+        arrivals = Arrivals(logs.folder, before.offsets if before else (), offsets)
+        arrived = arrivals.added_to(before.arrivals if before else ())
+        if record is not None:
+            check_repeat(record, offsets, arrived)
+        arrivals.refuse_missing(session, batch)
+        if record is None:
+            record = self._decide(batch, offsets, arrived)
+            records.write_record(record)
+        return record
+
+    def _decide(self, batch: int, offsets: Sequence[str], arrivals: Sequence[str]) -> BatchRecord:
+        plan, tables, changes = self._planner.next()
+        clock, before = time.time_ns() // 1000, self.outcome
+        is_plain = self._planner.current.timeline.plain
+        ahead = None if is_plain else self._limits.max_ahead
+        return BatchRecord(
+            batch,
+            plan,
+            before.state,
+            before.seen,
+            before.watermark,
+            self._limits.lateness,
+            None if ahead is None else clock + ahead,
+            clock,
+            tables,
+            changes,
+            offsets,
+            arrivals,
+            moment=None if self._idleness is None else self._idleness.moment(before, clock),
+        )
+
+    def _declare(self, plan: str) -> None:
+        if plan != self._declared:
+            self._sink.sink.declare(result_schemas(self._planner.named(plan)))
+            self._declared = plan
+
+    def _ship(self, session: SparkSession, record: BatchRecord) -> None:
+        """Tell the tasks of this batch what it is, and bring them the files they need."""
+        job = self._job(session, record)
+        session.sparkContext.setLocalProperty(PROPERTY, job.to_text())
+
+    def _job(self, session: SparkSession, record: BatchRecord) -> Job:
+        checkpoint, files = self._checkpoint, self._add_files(session, record)
+        return Job(checkpoint.run, record, files, str(checkpoint.states.path), self._cache)
+
+    def _add_files(self, session: SparkSession, record: BatchRecord) -> dict[str, str]:
+        files = {
+            name: str(self._checkpoint.plan_path(name))
+            for name in (record.plan, record.before)
+            if name is not None
+        }
+        for name in record.tables.values():
+            files[name] = str(self._checkpoint.table_path(name))
+        for path in files.values():
+            if path not in self._shipped:
+                session.sparkContext.addFile(path)
+                self._shipped.add(path)
+        return files
+
+    def _check_complete(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+        """Refuse a batch that not all buckets took part in."""
+        buckets = {report.bucket for report in reports}
+        covered = sum(report.covers for report in reports)
+        if (
+            reports
+            and not len(buckets) == len(reports) == covered == self._checkpoint.buckets.count
+        ):
+            raise RunError(
+                f"batch {record.batch} came back with {len(reports)} of "
+                f"{self._checkpoint.buckets.count} buckets, {covered} of them written",
+                hint="this is a mistake in Muntin: nothing of the batch is committed, please "
+                "report it",
+            )
+
+    def _check_states(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+        """Refuse a batch that did not start from the state that the batch before left."""
+        found = {report.bucket: report.found for report in reports}
+        if found or record.is_closing:
+            check_states(self._checkpoint.logs.folder, record.batch, self.outcome.tokens, found)
+
+    def _check_failures(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+        """Refuse a batch with bad rows or failed values, if asked to: nothing is committed."""
+        bad_rows = sum(report.bad_rows for report in reports)
+        if bad_rows and self._limits.fail_on_bad_rows:
+            raise DataError(
+                f"batch {record.batch} has {count(bad_rows, 'row')} without a usable time",
+                hint='start again with on_bad_row="skip" to count them and leave them out',
+            )
+        errors = sum((Counter(report.errors) for report in reports), Counter[str]())
+        if errors.total() and self._limits.fail_on_errors:
+            name, most = errors.most_common(1)[0]
+            raise DataError(
+                f"{count(errors.total(), 'value')} of batch {record.batch} failed (overflow, "
+                f"division by zero or a bad cast), {most:,} of them in query {name}",
+                hint='start again with on_error="null", or with a query that guards the expression',
+            )
+
+    def _sum_up(self, record: BatchRecord, reports: Sequence[BucketReport]) -> BatchOutcome:
+        before = self.outcome
+        names = {final.name for final in self._planner.named(record.plan).finals}
+        results, errors = Counter(before.results), Counter(before.errors)
+        for report in reports:
+            results.update(report.results)
+            errors.update(report.errors)
+        latest = max((report.latest for report in reports), default=NO_TIME)
+        seen = max(latest, NO_TIME if record.seen is None else record.seen)
+        reached = record.watermark
+        if reports:
+            # Without any, no bucket has answered a window.
+            reached = record.reached(latest if latest > NO_TIME else None)
+        rows = sum(report.rows for report in reports)
+        recent = before.recent
+        if record.seen is not None:
+            recent = recent.after(rows, seen - record.seen)
+        return BatchOutcome(
+            record.batch,
+            record.plan if reports else record.before,
+            seen if seen > NO_TIME else None,
+            reached,
+            record.clock if latest > NO_TIME else before.heard,
+            before.rows + rows,
+            before.late_rows + sum(report.late_rows for report in reports),
+            before.bad_rows + sum(report.bad_rows for report in reports),
+            dict(results),
+            dict(errors),
+            sum(report.state_bytes for report in reports) if reports else before.state_bytes,
+            self._sink.after(record.batch, _written(reports)),
+            before.set_aside
+            if self._aside is None
+            else self._aside.after(record.batch, _aside(reports)),
+            recent.rows,
+            recent.ticks,
+            [report.token for report in sorted(reports, key=lambda each: each.bucket)]
+            or before.tokens,
+            _files(reports, self._checkpoint.buckets.partitions) if reports else before.files,
+        ).without_others(names)
+
+
+def _written(reports: Sequence[BucketReport]) -> list[Any]:
+    return [entry for report in reports for entry in report.written]
+
+
+def _files(reports: Sequence[BucketReport], partitions: int) -> list[list[int]]:
+    """The batches whose files hold the state, by partition."""
+    found: list[set[int]] = [set() for _ in range(partitions)]
+    for report in reports:
+        found[report.bucket % partitions] |= set(report.files)
+    return [sorted(each) for each in found]
+
+
+def _aside(reports: Sequence[BucketReport]) -> list[Any]:
+    return [entry for report in reports for entry in report.aside]
+
+
+def flush(
+    session: SparkSession, folder: str, job: Job, buckets: Buckets, writer: Writer[Any]
+) -> list[BucketReport]:
+    """Close every bucket of the last batch that Spark committed, in its folder."""
+
+    def close(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return close_buckets(batches, buckets, writer)
+
+    states = session.read.format("statestore").load(folder)
+    columns = states.selectExpr(
+        "key.bucket",
+        *(f"value.groupState.{name}" for name in ("token", "written", "plan", "data")),
+    )
+    session.sparkContext.setLocalProperty(PROPERTY, job.to_text())
+    rows = columns.mapInArrow(close, REPORT_SCHEMA).collect()
+    return [BucketReport.of_bytes(bytes(row.report)) for row in rows]
+
+
+def close_buckets(
+    batches: Iterator[pa.RecordBatch], buckets: Buckets, writer: Writer[Any]
+) -> Iterator[pa.RecordBatch]:
+    """One task's buckets: their open windows, written together."""
+    job = current_job()
+    results: dict[str, list[pa.Table]] = {}
+    reports = []
+    for batch in batches:
+        for row in batch.to_pylist():
+            bucket = buckets.numbers[row["bucket"]]
+            held = row["token"], row["written"], row["plan"], row["data"]
+            answered = Bucket(job, bucket, bucket % buckets.partitions, held).state().close()
+            tables = {name: each for name, each in answered.tables.items() if each.num_rows}
+            for name, table in tables.items():
+                results.setdefault(name, []).append(table)
+            rows = {name: table.num_rows for name, table in tables.items()}
+            errors, found = dict(answered.errors), row["token"]
+            reports.append(
+                BucketReport(
+                    bucket, NO_TIME, errors=errors, results=rows, found=found, token=found, covers=1
+                )
+            )
+    if reports:
+        attempt = str(task_context().taskAttemptId())
+        united = {name: pa.concat_tables(tables) for name, tables in results.items()}
+        reports[-1].written = writer.write(job.record.batch, attempt, united)
+    blobs = pa.array([report.to_bytes() for report in reports], pa.binary())
+    yield pa.RecordBatch.from_arrays([blobs], ["report"])

@@ -1,0 +1,316 @@
+"""A run: a stream that is under way, and the queries over it."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Self
+
+from muntin.display import count, html_facts
+from muntin.errors import MuntinError
+from muntin.plan import SharedPlan
+from muntin.queries import DropQuery, QueriesLike, Query, Statement, statements_of
+from muntin.sinks import Sink
+from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, is_complete
+from muntin.spark.streaming.driver.batches import BatchRunner
+from muntin.spark.streaming.driver.heartbeat import Heartbeat
+from muntin.spark.streaming.driver.plans import Planner, result_schemas
+from muntin.spark.streaming.driver.progress import RunProgress
+from muntin.spark.streaming.driver.query import StreamDriver
+from muntin.spark.streaming.driver.source import StreamSource
+from muntin.spark.streaming.problems import as_run_error
+from muntin.spark.streaming.tasks.rows import BAD_ROWS, LATE_ROWS
+
+_logger = logging.getLogger("muntin.spark")
+_STEP = 0.25  # seconds
+
+
+class Run:
+    """A running stream; made by ``muntin.run``.
+
+    Used as a context manager it is stopped at the end of the block.
+
+    Attributes:
+        sink: Where results go.
+        side_output: Where late and bad rows go, if anywhere.
+    """
+
+    def __init__(
+        self,
+        source: StreamSource,
+        checkpoint: Checkpoint,
+        planner: Planner,
+        runner: BatchRunner,
+        sink: Sink[Any],
+        aside: Sink[Any] | None,
+        trigger: Mapping[str, Any],
+        heartbeat: Heartbeat | None = None,
+    ) -> None:
+        self.sink, self.side_output = sink, aside
+        self._source, self._checkpoint = source, checkpoint
+        self._planner, self._runner = planner, runner
+        self._is_released = False
+        self._changing = Lock()
+        sink.declare(result_schemas(planner.current))
+        if aside is not None:
+            aside.declare({LATE_ROWS: source.schema, BAD_ROWS: source.schema})
+        set_aside = None if aside is None else aside.writer()
+        writer = sink.writer()
+        self._heartbeat = heartbeat
+        self._driver = StreamDriver(
+            source, checkpoint, writer, set_aside, trigger, runner, heartbeat
+        )
+        if checkpoint.is_closing:
+            self._flush(None)
+            self._release()
+            _logger.warning(
+                "the run in %s is complete: the open windows that a stop before had begun to "
+                "answer are answered, and rows that came since are not read",
+                checkpoint.root,
+            )
+        else:
+            self._start()
+
+    def add(self, query: QueriesLike) -> None:
+        """Let queries join, from the next batch on; the change is durable on return.
+
+        They answer at least every window that starts after the largest event time of the batches
+        before, and earlier ones where what is kept holds all their rows. Of several queries all
+        join, or none. ``CREATE OR REPLACE QUERY`` replaces the one of its name, which answers
+        nothing more, not even its open windows; ``DROP QUERY`` removes one.
+
+        Raises:
+            MuntinError: If a query cannot be understood, or its name is taken. The run goes on.
+        """
+        self._apply(statements_of(query, [each.name for each in self._planner.catalog]))
+
+    def remove(self, name: str) -> None:
+        """Let a query leave: from the next batch on it answers nothing."""
+        self._apply([DropQuery(name)])
+
+    def refresh(self, table: str) -> None:
+        """Read a static table again; rows from the next batch on are joined with what it holds."""
+        self._check_active()
+        self._planner.refresh(table)
+
+    def update_table(self, name: str, frame: Any) -> None:
+        """Give a static table another frame; rows from the next batch on are joined with it.
+
+        A name that is new adds a table, for queries that join later: its columns are known then.
+        The frame is read once; the run goes on with it, also after a restart.
+        """
+        self._check_active()
+        self._planner.update_table(name, frame)
+
+    def queries(self) -> list[Query]:
+        """The queries that the next batch runs with, in the order they joined."""
+        return list(self._planner.catalog)
+
+    def plan(self) -> SharedPlan:
+        """What the queries share, as of the next batch; and which moved, when and why."""
+        return self._planner.current
+
+    def progress(self) -> RunProgress:
+        """What the run has seen and done."""
+        outcome, timing = self._runner.outcome, self._runner.timing
+        lag = None
+        if outcome.seen is not None and not self._planner.current.timeline.plain:
+            lag = time.time() - outcome.seen / 1e6
+        return RunProgress(
+            self.is_active,
+            len(self._planner.catalog),
+            outcome.batch + 1,
+            outcome.rows,
+            outcome.late_rows,
+            outcome.bad_rows,
+            dict(outcome.results),
+            dict(outcome.errors),
+            outcome.seen,
+            outcome.watermark,
+            lag,
+            outcome.state_bytes,
+            timing.rows,
+            timing.seconds,
+        )
+
+    @property
+    def is_active(self) -> bool:
+        """Whether batches are run: not stopped, not failed, not at the end of its input."""
+        query = self._driver.query
+        if self._is_released or query is None:
+            return False
+        # A query that gives way to one with more columns is not the end.
+        return bool(query.isActive) or self._driver.is_restarting or query is not self._driver.query
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run ends, or so many seconds; whether it has ended.
+
+        Ctrl-C ends the wait with a ``KeyboardInterrupt``; the run goes on until it is stopped.
+
+        Raises:
+            RunError: If it failed, with the reason.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with ctrl_c() as check:
+            while not self._has_ended(deadline):
+                check()
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+        return True
+
+    def _has_ended(self, deadline: float | None) -> bool:
+        from pyspark.errors import StreamingQueryException  # noqa: PLC0415  when it is used
+
+        query: Any = self._driver.query
+        if self._is_released or query is None:
+            return True
+        left = _STEP if deadline is None else min(_STEP, max(deadline - time.monotonic(), 0.001))
+        try:
+            ended = bool(query.awaitTermination(left))
+        except StreamingQueryException as error:
+            self._release()
+            raise self._error(self._driver.failure or error) from error
+        # A query that gives way to one with more columns is not the end.
+        if ended and query is self._driver.query and not self._driver.is_restarting:
+            self._release()
+            return True
+        return False
+
+    def stop(self, *, flush: bool = False) -> None:
+        """Finish the batch that runs, and stop; the checkpoint can be continued.
+
+        Args:
+            flush: Answer the windows that are open, too, also of a run that has ended. The
+                checkpoint cannot be continued then: more rows may belong to these windows.
+        """
+        if self._is_released:
+            if not flush or is_complete(self._checkpoint.root):
+                return
+            self._checkpoint.hold_again()
+            self._is_released = False
+        try:
+            query: Any = self._driver.query
+            # What a source fails with ends Spark's query, and no batch sees it.
+            failed = None if query is None else query.exception()
+            self._driver.halt()
+            if flush:
+                self._flush(self._driver.failure or failed)
+            elif failed is not None:
+                _logger.warning("%s", self._error(self._driver.failure or failed))
+        finally:
+            self._release()
+
+    def _flush(self, failed: BaseException | None) -> None:
+        if failed is not None:
+            raise self._error(failed)
+        try:
+            self._runner.finish(self._source.session, self.sink.writer())
+        except Exception as error:
+            raise self._error(error) from error
+
+    def _error(self, error: BaseException) -> MuntinError:
+        return as_run_error(error, self._checkpoint.root)
+
+    def _apply(self, statements: Sequence[Statement]) -> None:
+        # Two threads that each need another column must not both start Spark's query.
+        with self._changing:
+            self._check_active()
+            if self._planner.apply(statements, self._driver.columns):
+                return
+            # A query reads a column that is not shipped: go on with it, between two batches.
+            with self._driver.pause():
+                self._planner.apply(statements, None)
+                self._start()
+
+    def _start(self) -> None:
+        from py4j.protocol import Py4JError  # noqa: PLC0415  imported when it is used
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        try:
+            self._driver.start(self._columns())
+        except (Py4JError, PySparkException) as error:
+            raise self._error(error) from error
+
+    def _columns(self) -> list[str]:
+        """The columns to ship: those of the plan, and of a batch that is to be run again.
+
+        Rows that are set aside keep all their columns.
+        """
+        if self.side_output is not None:
+            return list(self._source.schema.names)
+        read = set(self._planner.current.columns()) | self._driver_columns()
+        return [name for name in self._source.schema.names if name in read]
+
+    def _driver_columns(self) -> set[str]:
+        record = self._checkpoint.records.record(self._checkpoint.last_committed() + 1)
+        return set() if record is None else set(self._planner.named(record.plan).columns())
+
+    def _check_active(self) -> None:
+        if self._is_released:
+            raise MuntinError("the run has ended", hint="start it again with its checkpoint")
+
+    def _release(self) -> None:
+        if not self._is_released:
+            self._is_released = True
+            if self._heartbeat is not None:
+                self._heartbeat.stop()
+            self.sink.close()
+            if self.side_output is not None:
+                self.side_output.close()
+            self._checkpoint.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<Run {self.progress()}>"
+
+    def _repr_html_(self) -> str:
+        """How it goes, and the queries with their rows of results, for notebooks."""
+        progress = self.progress()
+        results = {
+            query.name: count(progress.results.get(query.name, 0), "row")
+            for query in self.queries()
+        }
+        listed = html_facts("Results so far", results)
+        return f"{progress._repr_html_()}\n<details>{listed}</details>"
+
+
+@contextmanager
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """What raises the ``KeyboardInterrupt`` of a block, between two calls of the JVM.
+
+    PySpark's own handler cancels all jobs, in the middle of whatever call is under way: the batch
+    fails, and the call with it. A handler of the user's is left alone, as are other threads than
+    the main one, which get no signals.
+    """
+    pressed = threading.Event()
+
+    def check() -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not _is_replaced(before):
+        yield check
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: pressed.set())
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
+    # It may have come when the block had looked for the last time.
+    check()
+
+
+def _is_replaced(handler: Any) -> bool:
+    module = getattr(handler, "__module__", None) or ""
+    return handler is signal.default_int_handler or module.startswith("pyspark.")

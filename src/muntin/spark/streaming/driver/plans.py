@@ -1,0 +1,280 @@
+"""The plan of the next batch: queries join, leave and move, and those that stay keep state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from threading import RLock
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.engine.slices.newcomers import check_streams
+from muntin.errors import Problem, QueryError, did_you_mean
+from muntin.expressions.zones import Zone
+from muntin.plan import SharedPlan, Strategy
+from muntin.planner import build_plan
+from muntin.planner.continuity import dated, settled
+from muntin.planner.owners import Sharer
+from muntin.planner.placement.homes import METHOD, rebuild_by, with_homes
+from muntin.planner.sharing import Optimizer, OptimizerName
+from muntin.planner.techniques import Preferences
+from muntin.queries import Catalog, Query, Statement
+from muntin.sinks import with_key
+from muntin.spark.streaming.checkpoint.checkpoint import Changes, Checkpoint
+from muntin.spark.streaming.checkpoint.records import BatchOutcome
+from muntin.spark.streaming.driver.source import StreamSource
+from muntin.spark.streaming.driver.statements import parsed, reconcile
+from muntin.spark.streaming.driver.tables import StaticTables
+from muntin.spark.streaming.problems import CheckpointError
+
+
+class Planner:
+    """The queries that run, and the plans that are made of them.
+
+    A plan is made for the state it meets: queries of the plan that the state is of keep their
+    slices. So it is made when a batch begins, unless a change has made it already to see whether
+    it can be, or the optimizer found after a batch that queries are better shared otherwise.
+    """
+
+    def __init__(
+        self,
+        source: StreamSource,
+        time: str,
+        checkpoint: Checkpoint,
+        tables: StaticTables,
+        *,
+        name: str | None,
+        strategy: Strategy,
+        optimizer: OptimizerName,
+        zone: Zone,
+        told: Preferences,
+        placement: str | None = None,
+    ) -> None:
+        self._source, self._time, self._checkpoint = source, time, checkpoint
+        self._name, self._strategy, self._zone, self._told = name, strategy, zone, told
+        self._optimizer = Optimizer(optimizer, self._measured)
+        self._placement = placement
+        # What is known after the last batch.
+        self._outcome = BatchOutcome()
+        self.tables = tables
+        self.lock = RLock()
+        self._changes = Changes()
+        self.catalog = Catalog()
+        # The plan that the state is of, the plan for the queries as they are, and the plan of
+        # the batch that runs with the queries it was made of.
+        self._state: tuple[str, SharedPlan] | None = None
+        self._next: SharedPlan | None = None
+        self._running: tuple[str, SharedPlan, Catalog] | None = None
+
+    def start(self, asked: Sequence[Query], outcome: BatchOutcome) -> None:
+        """Begin with the queries of the checkpoint, as far as the caller has not changed them."""
+        with self.lock:
+            self.adopt(outcome)
+            known = self._checkpoint.changes()
+            queries: Iterable[Query] = asked
+            if known is not None:
+                self._changes = known
+                queries = reconcile(parsed(known.queries), parsed(known.asked), asked)
+            catalog = Catalog(queries)
+            self._commit(catalog, self._build(catalog), [query.sql() for query in asked])
+
+    def adopt(self, outcome: BatchOutcome) -> None:
+        """Take note of what a batch has seen, and of the plan that the state is of."""
+        with self.lock:
+            self._outcome, state = outcome, outcome.state
+            if state is None or (self._state is not None and self._state[0] == state):
+                return
+            if self._running is not None and self._running[0] == state:
+                plan, is_current = self._running[1], self._running[2] is self.catalog
+            else:
+                plan, is_current = self._checkpoint.plan(state), False
+                check_columns(plan, self._source.schema)
+            self._state = (state, plan)
+            self._next = plan if is_current else None
+
+    def review(self) -> None:
+        """Share anew, from the next batch on, where the optimizer finds that due.
+
+        Where queries have joined or left since the last batch, it has looked already.
+        """
+        with self.lock:
+            if self._state is None or self.current is not self._state[1]:
+                return
+            plan = self._state[1]
+            if self._optimizer.is_due(plan) or settled(plan, self._outcome.watermark):
+                self._next = self._plan(list(self.catalog))
+
+    def apply(self, statements: Sequence[Statement], shipped: frozenset[str] | None) -> bool:
+        """Make a change durable, or refuse it; it takes effect with the next batch.
+
+        Where the plan reads a column that is not among those ``shipped``, nothing is done, and
+        the answer is False.
+        """
+        with self.lock:
+            catalog = Catalog(self.catalog)
+            catalog.apply(statements)
+            plan = self._build(catalog)
+            if shipped is not None and not shipped.issuperset(plan.columns()):
+                return False
+            self._commit(catalog, plan, self._changes.asked)
+            return True
+
+    def refresh(self, table: str) -> None:
+        """Read a table again; rows of the next batch on are joined with what it holds."""
+        with self.lock:
+            self._use(self.tables.refresh(table))
+
+    def update_table(self, name: str, frame: Any) -> None:
+        """Join rows of the next batch on with another frame; a name that is new adds a table."""
+        with self.lock:
+            joined = self.current.is_joined(name)
+            self._use(self.tables.update(name, frame, is_joined=joined))
+
+    def _use(self, versions: dict[str, str]) -> None:
+        self.tables.versions = versions
+        self._write(self.catalog, self._changes.asked)
+
+    @property
+    def current(self) -> SharedPlan:
+        """The plan for the queries as they are."""
+        with self.lock:
+            if self._next is None:
+                self._next = self._build(self.catalog)
+            return self._next
+
+    def next(self) -> tuple[str, dict[str, str], int]:
+        """The name of the plan for the next batch, and the versions of its tables and queries."""
+        with self.lock:
+            plan = self._next = dated(self.current, self._outcome.seen)
+            if self._state is not None and self._state[1] is plan:
+                name = self._state[0]
+            else:
+                name = self._checkpoint.save_plan(plan)
+            self._running = (name, plan, self.catalog)
+            return name, dict(self.tables.versions), self._changes.version
+
+    def named(self, name: str) -> SharedPlan:
+        """A plan of a batch."""
+        with self.lock:
+            for known in (self._running, self._state):
+                if known is not None and known[0] == name:
+                    return known[1]
+            return self._checkpoint.plan(name)
+
+    def _commit(self, catalog: Catalog, plan: SharedPlan, asked: Sequence[str]) -> None:
+        self._write(catalog, asked)
+        self.catalog, self._next = catalog, plan
+
+    def _write(self, catalog: Catalog, asked: Sequence[str]) -> None:
+        changes = Changes(
+            self._changes.version + 1,
+            tuple(query.sql() for query in catalog),
+            tuple(asked),
+            dict(self.tables.versions),
+        )
+        self._checkpoint.write_changes(changes)
+        self._changes = changes
+
+    def _build(self, catalog: Catalog) -> SharedPlan:
+        queries = list(catalog)
+        self._check_sources(queries)
+        previous = None if self._state is None else self._state[1]
+        if previous is not None and _is_plan_of(previous, queries, self._told):
+            return previous
+        return self._plan(queries)
+
+    def _plan(self, queries: Sequence[Query]) -> SharedPlan:
+        previous = None if self._state is None else self._state[1]
+        plan = self._shared(queries, previous, self._optimizer)
+        check_streams(plan)
+        _check_order(plan)
+        return with_homes(
+            plan,
+            self._checkpoint.buckets.count,
+            previous,
+            self._placement or METHOD,
+            rebuild_by(
+                partial(self._shared, queries, previous), plan, self._optimizer, self._placement
+            ),
+        )
+
+    def _shared(
+        self, queries: Sequence[Query], previous: SharedPlan | None, sharer: Sharer
+    ) -> SharedPlan:
+        return build_plan(
+            queries,
+            self._source.schema,
+            self._time,
+            strategy=self._strategy,
+            tables=self.tables.schemas,
+            previous=previous,
+            sharer=sharer,
+            watermark=self._outcome.watermark,
+            # Java's rules for the zone may be others than when the run began.
+            zone=self._zone if previous is None else previous.zone,
+            technique=self._told.technique,
+            prefer=self._told.prefer,
+        )
+
+    def _measured(self) -> float | None:
+        return self._outcome.recent.rate
+
+    def _check_sources(self, queries: Sequence[Query]) -> None:
+        if self._name is None:
+            return
+        known = [self._name]
+        problems = [
+            Problem(
+                f"there is no input {query.source!r}", did_you_mean(query.source, known), query.name
+            )
+            for query in queries
+            if query.source.lower() != self._name.lower()
+        ]
+        if problems:
+            raise QueryError(problems)
+
+
+def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:
+    """Refuse a stream whose columns are not those that the state was made of."""
+    for name in plan.columns():
+        wanted = plan.source.field(name).type
+        found = schema.field(name).type if name in schema.names else None
+        if found != wanted:
+            what = "is gone" if found is None else f"is {found}, and was {wanted}"
+            raise CheckpointError(
+                f"column {name!r} of the stream {what}",
+                hint="cast or rename it as it was, or start with an empty checkpoint",
+            )
+
+
+def result_schemas(plan: SharedPlan) -> dict[str, pa.Schema]:
+    """The columns of every query's results, and which of them name a row: window and groups."""
+    found = {}
+    for final in plan.finals:
+        schema = plan.result_schema(final)
+        found[final.name] = with_key(schema, schema.names[: 2 + len(final.grouping)])
+    return found
+
+
+def _is_plan_of(plan: SharedPlan, queries: Sequence[Query], told: Preferences) -> bool:
+    """Whether a plan will do; tables may have other columns than when it was made."""
+    is_joined = any(relation.joins for relation in plan.relations)
+    if (plan.technique, plan.prefer) != (told.technique, told.prefer):
+        return False
+    return not is_joined and [final.query for final in plan.finals] == queries
+
+
+def _check_order(plan: SharedPlan) -> None:
+    for final in plan.finals:
+        if not final.commutative:
+            raise QueryError(
+                [
+                    Problem(
+                        "an aggregate depends on the order of rows, and a stream's tasks see "
+                        "them in none",
+                        "use a commutative aggregate, or muntin.aggregate over bounded data",
+                        final.name,
+                    )
+                ]
+            )

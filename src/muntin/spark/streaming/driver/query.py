@@ -1,0 +1,183 @@
+"""Spark's streaming query: how it is put together, started, and stopped between two batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Condition
+from typing import TYPE_CHECKING, Any
+
+from muntin.sinks import Writer
+from muntin.spark.environment.settings import PROVIDER, ROCKSDB, TO_WORKERS
+from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
+from muntin.spark.streaming.checkpoint.records import KEPT, REPORT_SCHEMA
+from muntin.spark.streaming.driver.heartbeat import Heartbeat
+from muntin.spark.streaming.driver.source import StreamSource
+from muntin.spark.streaming.tasks import bucket, stage_a
+from muntin.spark.streaming.tasks.stage_a import MapStage
+from muntin.spark.streaming.tasks.stage_b import StateStage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+# The checkpoint lies on a local file system, where a plain rename is atomic and Hadoop keeps
+# checksums: Spark's ways for others start a process for most files they make.
+LOCAL_FILES = {
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming."
+    "checkpointing.FileSystemBasedCheckpointFileManager",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    # As many as there are records of: files that older states name are removed.
+    "spark.sql.streaming.minBatchesToRetain": str(KEPT),
+}
+OnBatch = Callable[["DataFrame", int], None]
+_PATIENCE = 60.0  # seconds that Spark may take to commit a batch that has come to its end
+_NAP = 0.01
+
+
+class StreamDriver:
+    """One streaming query of Spark's, which may be started again with more columns.
+
+    Args:
+        source: Where rows come from.
+        checkpoint: Where Spark keeps offsets and state.
+        writer: The half of the sink that runs in tasks.
+        aside: That of the side output, if there is one.
+        trigger: When batches begin, as Spark's writer is told.
+        on_batch: What the driver does with a batch.
+        heartbeat: What starts batches while the stream is silent, if anything does.
+    """
+
+    def __init__(
+        self,
+        source: StreamSource,
+        checkpoint: Checkpoint,
+        writer: Writer[Any],
+        aside: Writer[Any] | None,
+        trigger: Mapping[str, Any],
+        on_batch: OnBatch,
+        heartbeat: Heartbeat | None = None,
+    ) -> None:
+        self._source, self._checkpoint = source, checkpoint
+        self._writer, self._aside = writer, aside
+        self._trigger, self._on_batch = dict(trigger), on_batch
+        self._heartbeat = heartbeat
+        self._moment = Condition()
+        self._is_busy = self._is_halting = False
+        self._last = checkpoint.last_committed()
+        self.columns: frozenset[str] = frozenset()
+        self.query: StreamingQuery | None = None
+        self.failure: BaseException | None = None
+        self.is_restarting = False
+
+    def start(self, columns: Sequence[str]) -> None:
+        """Start the query with the columns that are read."""
+        self.columns = frozenset(columns)
+        self._is_halting = False
+        session = self._source.session
+        chosen = session.conf.getAll
+        settings = {
+            "spark.sql.shuffle.partitions": str(self._checkpoint.buckets.partitions),
+            PROVIDER: ROCKSDB,
+            # Small batches then write what changed, not a copy of the whole store.
+            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+            **LOCAL_FILES,
+            **{name: chosen.get(name, value) for name, value in TO_WORKERS.items()},
+        }
+        if self._heartbeat is not None:
+            self._heartbeat.prepare()
+        with _settings(session, settings):
+            writer = self._stages(columns).writeStream.foreachBatch(self._run)
+            writer = writer.outputMode("append").queryName(f"muntin-{self._checkpoint.run[:8]}")
+            writer = writer.option("checkpointLocation", str(self._checkpoint.spark_folder))
+            if self._trigger:
+                writer = writer.trigger(**self._trigger)
+            self.query = writer.start()
+        if self._heartbeat is not None:
+            self._heartbeat.start()
+
+    def _stages(self, columns: Sequence[str]) -> DataFrame:
+        buckets = self._checkpoint.buckets
+        map_stage = MapStage(buckets, self._source.read(columns), self._aside)
+        state_stage = StateStage(buckets, self._writer)
+        frame = self._source.select(columns)
+        if self._heartbeat is not None:
+            frame = self._heartbeat.beside(frame)
+        return (
+            frame.mapInArrow(map_stage, stage_a.SCHEMA)
+            .groupBy("bucket")
+            .applyInPandasWithState(
+                state_stage,
+                REPORT_SCHEMA,
+                bucket.SCHEMA,
+                "append",
+                "NoTimeout",
+            )
+        )
+
+    def _run(self, frame: DataFrame, batch: int) -> None:
+        with self._moment:
+            is_halting = self._is_halting
+            self._is_busy = not is_halting
+        if is_halting:
+            _wait_for_interrupt(frame.sparkSession)
+        try:
+            self._on_batch(frame, batch)
+            self._last = batch
+        except BaseException as error:
+            self.failure = error
+            raise
+        finally:
+            with self._moment:
+                self._is_busy = False
+                self._moment.notify_all()
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Stop between two batches, for a block that starts the query again."""
+        self.is_restarting = True
+        try:
+            self.halt()
+            yield
+        finally:
+            self.is_restarting = False
+
+    def halt(self) -> None:
+        """Stop the query between two batches: the one that runs comes to its end."""
+        query = self.query
+        if query is None:
+            return
+        with self._moment:
+            self._is_halting = True
+            self._moment.wait_for(lambda: not self._is_busy)
+        deadline = time.monotonic() + _PATIENCE
+        while self._checkpoint.last_committed() < self._last and query.isActive:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_NAP)
+        query.stop()
+
+
+def _wait_for_interrupt(session: SparkSession) -> None:
+    """Wait where Spark can interrupt: returning would commit a batch that has not run."""
+    jvm = session.sparkContext._jvm  # noqa: SLF001  PySpark has no public name for it
+    assert jvm is not None
+    while True:
+        jvm.java.lang.Thread.sleep(1000)
+
+
+@contextmanager
+def _settings(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Settings for a query that starts, which takes a copy; the session is left as it was."""
+    before: dict[str, str | None] = {name: session.conf.get(name, None) for name in wanted}
+    try:
+        for name, value in wanted.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, given in before.items():
+            if given is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, given)

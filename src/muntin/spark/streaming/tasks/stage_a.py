@@ -1,0 +1,147 @@
+"""Stage A in Spark's map tasks: rows come in, a few rows of partials and heartbeats go out."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.engine.rows.batches import gathered
+from muntin.engine.slices.partials import PartialBatch, merge
+from muntin.engine.wire import split, to_bytes
+from muntin.plan import SharedPlan
+from muntin.sinks import Writer
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
+from muntin.spark.streaming.tasks.rows import BAD_ROWS, LATE_ROWS, sort_out
+
+# A heartbeat goes to every bucket; its counts go to the first one only.
+SCHEMA = "bucket int, partials binary, latest bigint, counts binary"
+# Before every tick: the heartbeat of a task that saw no time.
+NO_TIME = -(2**62)
+# Spark hands rows over in small batches; stage A has a cost of its own for each.
+_CHUNK = 1 << 18
+
+Batches = Iterator[pa.RecordBatch]
+Reader = Callable[[Batches], Iterable[pa.Table]]
+
+
+@dataclass
+class Counts:
+    """What tasks saw of their rows, and what a sink's writer says about rows set aside."""
+
+    latest: int = NO_TIME
+    rows: int = 0
+    late_rows: int = 0
+    bad_rows: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    aside: list[object] = field(default_factory=list)
+
+    def to_bytes(self) -> bytes:
+        """The counts as bytes."""
+        return pickle.dumps(self, protocol=5)
+
+    def add_bytes(self, data: bytes) -> None:
+        """Add counts that `to_bytes` wrote."""
+        other: Counts = pickle.loads(data)
+        self.latest = max(self.latest, other.latest)
+        self.rows += other.rows
+        self.late_rows += other.late_rows
+        self.bad_rows += other.bad_rows
+        self.errors.update(other.errors)
+        self.aside += other.aside
+
+
+@dataclass(frozen=True)
+class MapStage:
+    """The function of ``mapInArrow``: one task's rows to partials, split by bucket.
+
+    ``read`` turns what Spark hands over into rows; they are the rows unless said otherwise.
+    ``aside`` writes the rows that are late or bad; they are only counted unless said otherwise.
+    """
+
+    buckets: Buckets
+    read: Reader | None = None
+    aside: Writer[Any] | None = None
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Take in a task's rows; at the end, one row for each bucket."""
+        task = _Task(current_job(), is_keeping=self.aside is not None)
+        rows = (pa.Table.from_batches([batch]) for batch in batches)
+        given = rows if self.read is None else self.read(batches)
+        taken = [task.take(chunk) for chunk in gathered(given, _CHUNK)]
+        if self.aside is not None and task.kept:
+            attempt = f"a{task_context().taskAttemptId()}"
+            united = {name: pa.concat_tables(parts) for name, parts in task.kept.items()}
+            task.counts.aside = self.aside.write(task.job.record.batch, attempt, united)
+        yield self._emit(task.plan, _united(task.plan, taken), task.counts)
+        end_task()
+
+    def _emit(
+        self, plan: SharedPlan, partials: list[PartialBatch], counts: Counts
+    ) -> pa.RecordBatch:
+        found = split(plan, partials, self.buckets.count) if partials else {}
+        numbers = range(self.buckets.count)
+        blobs = [to_bytes(found[number]) if number in found else None for number in numbers]
+        others = [None] * (self.buckets.count - 1)
+        return pa.RecordBatch.from_pydict(
+            {
+                "bucket": pa.array(self.buckets.keys, pa.int32()),
+                "partials": pa.array(blobs, pa.binary()),
+                "latest": pa.array([counts.latest] * self.buckets.count, pa.int64()),
+                "counts": pa.array([counts.to_bytes(), *others], pa.binary()),
+            }
+        )
+
+
+class _Task:
+    """The rows of one task, chunk by chunk."""
+
+    def __init__(self, job: Job, *, is_keeping: bool) -> None:
+        self.job, self._is_keeping = job, is_keeping
+        self.plan = job.plan(job.record.plan)
+        self.counts = Counts()
+        self.kept: dict[str, list[pa.Table]] = {}
+
+    def take(self, rows: pa.Table) -> list[PartialBatch]:
+        """Partials of some rows."""
+        record, counts = self.job.record, self.counts
+        typed = _typed(rows, self.plan.source)
+        found = sort_out(typed, self.plan.timeline, record.horizon, record.watermark)
+        counts.rows += rows.num_rows
+        counts.bad_rows += found.bad.num_rows
+        counts.late_rows += found.late.num_rows
+        if found.latest is not None:
+            counts.latest = max(counts.latest, found.latest)
+        if self._is_keeping:
+            self._keep(LATE_ROWS, found.late)
+            self._keep(BAD_ROWS, found.bad)
+        if not self.plan.finals:
+            return []
+        output = self.job.stage_a()(found.rows)
+        counts.errors.update(output.errors)
+        return output.partials
+
+    def _keep(self, name: str, rows: pa.Table) -> None:
+        if rows.num_rows:
+            self.kept.setdefault(name, []).append(rows)
+
+
+def _typed(rows: pa.Table, source: pa.Schema) -> pa.Table:
+    """Rows in the types of the plan: Spark may say a time zone or a string differently."""
+    wanted = pa.schema([source.field(name) for name in rows.column_names])
+    return rows if rows.schema.types == wanted.types else rows.cast(wanted)
+
+
+def _united(plan: SharedPlan, taken: list[list[PartialBatch]]) -> list[PartialBatch]:
+    """The partials of all chunks, each entry once."""
+    if len(taken) < 2:
+        return taken[0] if taken else []
+    return [
+        merge(node, [partials[place] for partials in taken]).as_batch()
+        for place, node in enumerate(plan.partials)
+    ]

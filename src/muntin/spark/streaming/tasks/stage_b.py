@@ -1,0 +1,120 @@
+"""Stage B in Spark's stateful tasks: a bucket's partials come in, its windows are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from muntin.sinks import Writer
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.checkpoint.records import BucketReport
+from muntin.spark.streaming.tasks.bucket import Bucket
+from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter
+from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
+from muntin.spark.streaming.tasks.stage_a import Counts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class StateStage:
+    """The function of Spark's stateful operator, called once for each bucket and batch."""
+
+    buckets: Buckets
+    writer: Writer[Any]
+
+    def __call__(
+        self, key: tuple[Any], frames: Iterable[pd.DataFrame], stored: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Take in what the map tasks have for a bucket; one row, the bucket's report."""
+        import pandas as pd  # noqa: PLC0415  imported in workers only
+
+        job, bucket = current_job(), self.buckets.numbers[int(key[0])]
+        blobs, counts = _collect(frames)
+        partition = bucket % self.buckets.partitions
+        kept = Bucket(job, bucket, partition, stored.getOption)
+        answered = kept.answer(blobs, counts.latest)
+        tables = answered.tables.items()
+        results = {name: table.num_rows for name, table in tables if table.num_rows}
+        waiting = self._waiting(job, partition)
+        kept.store(waiting.state, results)
+        row = kept.row()
+        if row is not None:
+            stored.update(row)
+        report = BucketReport(
+            bucket,
+            counts.latest,
+            counts.rows,
+            counts.late_rows,
+            counts.bad_rows,
+            dict(counts.errors + answered.errors),
+            results,
+            kept.head.size,
+            kept.found,
+            kept.token,
+            aside=counts.aside,
+            files=kept.head.batches(),
+        )
+        waiting.tables[bucket] = dict(answered.tables)
+        if len(waiting.tables) == self.buckets.beside(bucket):
+            self._write(job, report, waiting)
+        yield pd.DataFrame({"report": [report.to_bytes()]})
+
+    def _waiting(self, job: Job, partition: int) -> _Waiting:
+        """What this attempt at a task has made so far; what another left behind is of no use."""
+        name = f"{job.run} {job.record.batch} {task_context().taskAttemptId()}"
+        held = _task.get(name)
+        if held is None:
+            for other in _task.values():
+                other.state.abandon()
+            _task.clear()
+            folder = StateFolder(job.blocks, job.run)
+            held = _task[name] = _Waiting({}, StateWriter(folder, job.record.batch, partition))
+        return held
+
+    def _write(self, job: Job, report: BucketReport, waiting: _Waiting) -> None:
+        """Write the results and the state of all buckets of a task at once, after the last of them.
+
+        One file for each query and bucket would be many small ones. Spark commits the heads of
+        states when the task has ended, so the file is there before they are.
+        """
+        results: dict[str, list[pa.Table]] = {}
+        for _, each in sorted(waiting.tables.items()):
+            for name, table in each.items():
+                results.setdefault(name, []).append(table)
+        united = {name: pa.concat_tables(parts) for name, parts in results.items()}
+        attempt = str(task_context().taskAttemptId())
+        report.written = self.writer.write(job.record.batch, attempt, united)
+        report.covers = len(waiting.tables)
+        waiting.state.close()
+        _task.clear()
+        end_task()
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """Results by bucket, and pieces of state, that one attempt at a task has not finished yet."""
+
+    tables: dict[int, dict[str, pa.Table]]
+    state: StateWriter
+
+
+# The attempt that this worker is at, by its name.
+_task: dict[str, _Waiting] = {}
+
+
+def _collect(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], Counts]:
+    """The partials of all map tasks, and what they counted together."""
+    blobs: list[bytes] = []
+    counts = Counts()
+    for frame in frames:
+        blobs += [bytes(blob) for blob in frame["partials"] if blob is not None]
+        counts.latest = max(counts.latest, int(frame["latest"].max()))
+        for data in frame["counts"]:
+            if data is not None:
+                counts.add_bytes(bytes(data))
+    return blobs, counts
