@@ -70,7 +70,7 @@ def test_no_block_is_in_another_language() -> None:
 def test_sql_is_sound(block: Block) -> None:
     """SQL files are read; single queries are answered. Guides to other systems import theirs."""
     if block.page.name.startswith("from-"):
-        # tests/pipelines/test_importing.py compares these with what is imported.
+        # tests/pipelines/test_importers.py compares these with what is imported.
         assert block.code.startswith(("-- Spark", "-- Flink", "-- Muntin"))
     elif "CREATE STREAM" in block.code:
         assert pipelines.read(block.code, {"folder": "/data", "broker": "localhost:9092"}).streams

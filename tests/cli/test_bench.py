@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from muntin.cli.bench import check_installed
+from muntin.errors import MuntinError
 from muntin_bench import runner
 from muntin_bench.measure import Timing
 from muntin_bench.report import Check, Report
@@ -135,3 +137,9 @@ def test_what_cannot_be_compared_is_said(
     assert message in " ".join(err.split())
     assert "Hint: " in err
     assert "Traceback" not in err
+
+
+def test_benchmarks_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muntin.cli.bench.find_spec", lambda name: None)
+    with pytest.raises(MuntinError, match="the benchmarks are not installed"):
+        check_installed()

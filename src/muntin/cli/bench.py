@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,18 @@ if TYPE_CHECKING:
 _COMPARE = "compare"
 
 
+def check_installed() -> None:
+    """Say how to get the benchmarks where they are not installed: they are not in the wheel."""
+    if find_spec("muntin_bench") is None:
+        raise MuntinError(
+            "the benchmarks are not installed",
+            hint="run them from a checkout of Muntin: make bench, or pip install ./benchmarks",
+        )
+
+
 def _names() -> list[str]:
+    if find_spec("muntin_bench") is None:
+        return []
     from muntin_bench import NAMES  # noqa: PLC0415 - the command line starts without it
 
     return [*NAMES, "all", _COMPARE]
@@ -49,6 +61,7 @@ def bench(
 
     Example: muntin bench --quick all, then: muntin bench compare old/local.json new/local.json
     """
+    check_installed()
     if names[0] == _COMPARE:
         _compare(names[1:], quick, format_)
     else:

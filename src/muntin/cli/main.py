@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +56,11 @@ class BenchCommand(Command):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Imports benchmarks only when help is asked for."""
+        if find_spec("muntin_bench") is not None:
+            self._list_benchmarks()
+        super().format_help(ctx, formatter)
+
+    def _list_benchmarks(self) -> None:
         from muntin_bench import ABOUT  # noqa: PLC0415 - the command line starts without it
 
         width = max(map(len, ABOUT))
@@ -62,7 +68,6 @@ class BenchCommand(Command):
         if self.help and listed not in self.help:
             told, _, example = self.help.partition("\n\nExample:")
             self.help = f"{told}\n\n{listed}\n\nExample:{example}"
-        super().format_help(ctx, formatter)
 
 
 # Commands import what they need when they are called, so that all of them start fast.
