@@ -5,10 +5,12 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 # Where a machine has no Java, the extra `java` brings one.
-EXTRAS := dev,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
+EXTRAS := dev,docs,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
 NAME ?= local
+# Links, pages and names that are missing fail it; it needs no network.
+SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-.PHONY: chaos soak help setup test lint format demo bench clean
+.PHONY: chaos soak help setup test lint format docs demo bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -29,15 +31,19 @@ $(VENV)/.warm: | $(VENV)/.ready
 test: setup ## Run the whole test suite
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-lint: $(VENV)/.ready ## Check style, types and layering
+lint: $(VENV)/.ready ## Check style, types, layering and documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(SITE)
 
 format: $(VENV)/.ready ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.ready ## Build the documentation as a site in build/site
+	$(SITE)
 
 demo: setup ## Run 256 queries over a stream of synthetic trades on local Spark
 	$(BIN)/muntin demo

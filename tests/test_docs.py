@@ -37,6 +37,7 @@ RUN_HERE = [page for page in PAGES if page.parent != DOCS / "examples"]
 # Pages with blocks that are no code: formulas, timelines (tests/test_semantics.py has each), and
 # outputs that other tests compare or that differ from run to run.
 QUOTED = {
+    "architecture.md",
     "benchmarks.md",
     "how-sharing-is-decided.md",
     "plans.md",
