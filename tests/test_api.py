@@ -163,7 +163,7 @@ def test_data_that_cannot_be_used_is_refused(data: object, message: str) -> None
 
 
 def test_options_and_empty_query_lists_are_checked() -> None:
-    with pytest.raises(DataError, match="use one of null, fail"):
+    with pytest.raises(DataError, match="on_error must be one of null, fail, not 'ignore'"):
         muntin.aggregate(TABLE, SQL, "ts", on_error="ignore")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="there are no queries"):
         muntin.aggregate(TABLE, [], "ts")

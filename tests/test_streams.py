@@ -293,7 +293,7 @@ def test_tables_are_joined_and_replaced() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(DataError, match="on_error is 'maybe'"):
+    with pytest.raises(DataError, match="on_error must be one of null, fail, not 'maybe'"):
         muntin.stream(TOTAL, PLAIN, on_error="maybe")  # type: ignore[arg-type]
     with pytest.raises(WindowError, match="lateness"):
         muntin.stream(TOTAL, PLAIN, lateness="3 seconds")

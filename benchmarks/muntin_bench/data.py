@@ -1,4 +1,4 @@
-"""Data for benchmarks: real trades where they are at hand, made-up ones elsewhere."""
+"""Data for benchmarks: real trades where they are at hand, synthetic ones elsewhere."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def load_trades() -> tuple[str, pa.Table]:
     path = real_trades()
     if path is not None:
         return f"real trades ({path.name})", pq.read_table(path).combine_chunks()
-    about = f"made-up trades, seed 0 (set {DATA_VARIABLE} for real ones)"
+    about = f"synthetic trades, seed 0 (set {DATA_VARIABLE} for real ones)"
     return about, trades(_ROWS, seconds=_WEEK)

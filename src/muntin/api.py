@@ -66,16 +66,16 @@ def aggregate(
             (:func:`muntin.files`), or a mapping from names in FROM to such frames.
         queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
         time: The column of event times: timestamps, dates or integers.
-        name: What FROM must call the data; any name will do if not given.
+        name: What FROM must call the data; by default FROM may use any name.
         tables: Frames that queries may join, by name: ``JOIN close ON trades.symbol =
             close.symbol``. A Spark DataFrame is collected.
         emit_empty: Fill the gaps between the windows of ungrouped queries.
-        on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and
-            is counted in ``Results.errors``, or it fails the call.
-        on_bad_row: What a row without a time does: it is left out and counted in
-            ``Results.bad_rows``, or it fails the call.
+        on_error: What happens to a value that fails (overflow, division by zero): ``null`` makes
+            it NULL and counts it in ``Results.errors``, ``fail`` fails the call.
+        on_bad_row: What happens to a row without a time: ``skip`` leaves it out and counts it in
+            ``Results.bad_rows``, ``fail`` fails the call.
         strategy: What queries share. All give the same answers to the last bit; ``cells`` is the
-            fastest, the others are there to compare: ``unshared``, ``slices``, ``fragments``,
+            fastest, and the others are for comparison: ``unshared``, ``slices``, ``fragments``,
             ``shards``.
         slicing: How windows are cut into slices: ``pairs``, ``panes``, or ``cutty``, which cuts
             where windows start only and is for data in this process, not on Spark.
@@ -85,10 +85,10 @@ def aggregate(
         placement: Who places trees without groups on Spark's buckets, and weaves them there: one
             of the thirteen names in ``muntin.planner.METHODS``, ``WG_I`` unless said
             otherwise. It changes no answer; data in this process has no buckets.
-        timezone: Where the local times are that expressions ask for, as in ``hour(ts)`` or
+        timezone: The zone of local times in expressions, as in ``hour(ts)`` or
             ``ts >= '2013-10-07 10:00:00'``: a region such as ``America/New_York``, or an offset
-            such as ``+01:00``. The Spark session's for data on Spark, UTC for all other data,
-            unless said otherwise. Windows are aligned in UTC.
+            such as ``+01:00``. The default is the Spark session's zone for data on Spark, and UTC
+            for all other data. Windows are aligned in UTC.
         technique: The final technique that makes windows of slices, by its name in
             ``muntin.aggregators.names()``, for queries that name none themselves (``CREATE QUERY
             top WITH (technique = 'daba') AS ...``). Each query then has a structure of its own. The
@@ -97,7 +97,7 @@ def aggregate(
             slow.
 
     Returns:
-        Results by query name, in the kind of frame the data came in.
+        Results by query name, as the same kind of frame as the data.
 
     >>> trades = pa.table({"ts": [1, 2, 5, 8], "price": [10.0, 20.0, 30.0, 40.0]})
     >>> results = aggregate(
@@ -381,7 +381,7 @@ def _route(
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise DataError(f"{option} is {value!r}", hint=f"use one of {', '.join(choices)}")
+        raise DataError(f"{option} must be one of {', '.join(choices)}, not {value!r}")
 
 
 def _bad_rows(rows: int, plan: SharedPlan) -> DataError:

@@ -182,7 +182,7 @@ def test_only_aggregates_with_a_name_are_registered():
         name = "two words"
 
     for wrong in (5, Concat, Nameless()):
-        with pytest.raises(AggregateError, match="is no ") as error:
+        with pytest.raises(AggregateError, match="is not a") as error:
             register(wrong)
         assert error.value.hint
 
@@ -198,7 +198,7 @@ def test_answers_of_another_type_name_the_aggregate():
     try:
         resolved = resolve("total_length", [pa.string()])
         column = by_part.empty(resolved.parts[0], 1)
-        with pytest.raises(AggregateError, match="aggregate total_length is no string") as error:
+        with pytest.raises(AggregateError, match="aggregate total_length is not a string") as error:
             resolved.lower([column])
         assert "result_type" in error.value.hint
     finally:

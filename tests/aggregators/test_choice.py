@@ -107,6 +107,6 @@ def test_what_is_wrong_is_said_with_a_hint() -> None:
     with pytest.raises(MuntinError, match="latancy") as caught:
         choose_technique(SUM, [3], prefer="latancy")  # type: ignore[arg-type]
     assert caught.value.hint == "did you mean latency?"
-    with pytest.raises(AggregateError, match="'sum' is no aggregate") as refused:
+    with pytest.raises(AggregateError, match="'sum' is not an aggregate") as refused:
         choose_technique("sum", [3])  # type: ignore[arg-type]
     assert "resolve" in str(refused.value.hint)

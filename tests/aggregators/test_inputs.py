@@ -153,10 +153,10 @@ def test_values_and_partials_are_told_apart_by_the_call():
 @pytest.mark.parametrize("position", ["x", 1.5, None, True, 2**70])
 def test_positions_are_whole_numbers(position):
     aggregator = create("panes", SUM)
-    with pytest.raises(DataError, match="no position"):
+    with pytest.raises(DataError, match="not a position"):
         aggregator.evict(position)
     if position is not None:
-        with pytest.raises(DataError, match="no position"):
+        with pytest.raises(DataError, match="not a position"):
             aggregator.insert(SUM.algebra.lift(1.0), position)
     aggregator.insert(SUM.algebra.lift(1.0), np.int64(4))
     assert aggregator.query(since=4) == 1.0

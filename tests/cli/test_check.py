@@ -107,7 +107,7 @@ def test_secrets_are_not_shown(muntin: Muntin, folder: Path, form: str) -> None:
         "CREATE SINK s WITH (format = 'postgres', url='postgresql://me:HUSH@host/db');": "url",
         "CREATE SINK s WITH (format = 'postgres',\n  password = 'HUSH', k = 5);": "no option",
         "CREATE SINK s WITH (format = 'postgres://me:HUSH@h');": "there is no 'postgres",
-        "CREATE SINK s WITH (format = 'postgres', url_env = 'a://me:HUSH@h');": "no name of an",
+        "CREATE SINK s WITH (format = 'postgres', url_env = 'a://me:HUSH@h');": "name of an",
         "CREATE SINK s WITH (format = 'postgres', password = HUSH);": "value of an option",
         "CREATE SINK s WITH (format = 'postgres', password =\n'HUSH);": "not closed",
         "CREATE STREAM s WITH (format = 'csv', path = 's3://me:HUSH@b/x');": "not looked up",
@@ -128,7 +128,7 @@ def test_files_and_settings_that_are_none(muntin: Muntin) -> None:
     assert "Hint: check the path\n" in shown
     code, _, said = muntin("check", "good.sql", "--set", "folder")
     assert code == 1
-    assert said.startswith("error: --set folder is no name=value\nHint: ")
+    assert said.startswith("error: --set folder is not of the form name=value\nHint: ")
 
 
 @pytest.mark.usefixtures("folder")
@@ -139,7 +139,7 @@ def test_no_stack_trace_unless_asked_for(muntin: Muntin, monkeypatch: pytest.Mon
     monkeypatch.setattr("muntin.pipelines.read", fail)
     code, _, said = muntin("check", "good.sql")
     assert code == 1
-    assert said.startswith("error: RuntimeError: broken\nHint: this is a fault of Muntin")
+    assert said.startswith("error: RuntimeError: broken\nHint: this is a bug in Muntin")
     monkeypatch.setattr(sys, "argv", ["muntin", "--debug", "check", "good.sql"])
     with pytest.raises(RuntimeError):
         main()

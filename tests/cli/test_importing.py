@@ -100,7 +100,7 @@ def test_files_that_cannot_be_imported(muntin: Muntin, folder: Path) -> None:
         ("job.py",): "only SQL is imported",
         ("noise.sql",): "not UTF-8",
         ("none.sql",): "cannot read none.sql",
-        ("session.sql",): "nothing of the file can be carried over",
+        ("session.sql",): "nothing in the file can be translated",
         ("job.sql", "--output", "job.sql"): "is the file to import",
         ("job.sql", "--output", "no/where.sql"): "cannot write no/where.sql",
     }

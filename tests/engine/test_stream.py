@@ -144,7 +144,7 @@ def test_a_snapshot_of_other_queries_or_other_bytes_is_refused() -> None:
     other = engine_for("SELECT sum(v) AS n FROM s [RANGE 4 SLIDE 4]", 0)
     with pytest.raises(DataError, match="of other queries"):
         LocalEngine.restore(other.plan, engine.snapshot())
-    with pytest.raises(DataError, match="no snapshot"):
+    with pytest.raises(DataError, match="not a snapshot"):
         LocalEngine.restore(other.plan, b"12345678")
 
 
@@ -171,5 +171,5 @@ def test_a_damaged_snapshot_is_refused() -> None:
         damaged = bytearray(data)
         damaged[place] ^= 1 << rng.randrange(8)
         for bytes_ in (bytes(damaged), data[:place]):
-            with pytest.raises(DataError, match="no snapshot"):
+            with pytest.raises(DataError, match="not a snapshot"):
                 LocalEngine.restore(plan, bytes_)

@@ -79,5 +79,5 @@ def test_other_bytes_are_refused() -> None:
     plan = build_plan(
         parse("SELECT count(*) FROM s [RANGE 5 SLIDE 5]"), pa.schema({"ts": pa.int64()}), "ts"
     )
-    with pytest.raises(DataError, match="no partials"):
+    with pytest.raises(DataError, match="not partials"):
         from_bytes(plan, b"nonsense")

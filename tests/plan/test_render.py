@@ -187,7 +187,7 @@ def test_estimates_are_what_the_engine_counts() -> None:
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), "ten", True])
 def test_a_rate_that_is_none_is_refused(rate: float) -> None:
-    with pytest.raises(MuntinError, match="rate is") as error:
+    with pytest.raises(MuntinError, match=r"rate (is|must be)") as error:
         mixed().explain(rate=rate)
     assert error.value.hint
 

@@ -128,5 +128,5 @@ def test_queries_that_join_an_optimized_stream_change_no_other(seed: int) -> Non
 def test_an_unknown_optimizer_and_an_impossible_rate_are_refused() -> None:
     with pytest.raises(MuntinError, match="there is no optimizer 'best'"):
         muntin.aggregate(pa.table({"t": [1], "v": [2]}), windows(5), "t", optimizer="best")  # type: ignore[arg-type]
-    with pytest.raises(MuntinError, match="no rate"):
+    with pytest.raises(MuntinError, match="rate must be 0 or more"):
         Optimizer(rate=-1.0)

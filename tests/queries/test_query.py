@@ -131,7 +131,7 @@ class Median(Aggregate):
 @pytest.mark.parametrize("name", ["upper", "pmod", "initcap", "select", "window"])
 def test_names_that_sql_reads_otherwise_are_not_registered(name: str) -> None:
     taken = type("Taken", (Median,), {"name": name})
-    with pytest.raises(AggregateError, match=f"{name} is a function or a word of SQL"):
+    with pytest.raises(AggregateError, match=f"{name} is a SQL function or keyword"):
         register(taken())
 
 

@@ -64,7 +64,7 @@ def test_builder_refuses_what_sql_refuses() -> None:
         query("a").agg("count(*)").build()
     with pytest.raises(QueryError, match="no aggregate"):
         base.build()
-    with pytest.raises(QueryError, match="is no name for a query"):
+    with pytest.raises(QueryError, match="is not a name for a query"):
         query("my query").window(10, 5).agg("count(*)").build()
     assert query("q" * 100).window(10, 5).agg("count(*)").build().name == "q" * 100
     with pytest.raises(QueryError, match=r"a name of more than 100 letters\s.*\s.*\sHint: shorten"):
@@ -108,15 +108,15 @@ def test_problems_of_all_parts_come_together(tmp_path: Path) -> None:
     assert len(said) == 7
     assert said[1] == f"cannot read {missing}: No such file or directory"
     assert said[3] == f"{binary} is not UTF-8 text"
-    assert said[4] == "the text holds no query"
+    assert said[4] == "the text contains no query"
     assert said[5] == "there is already a query named spikes"
-    assert said[6] == "int is no query"
+    assert said[6] == "int is not a query"
     assert all(problem.hint for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize("spec", [None, 5, b"SELECT 1", {"a": COUNT}, [None]])
 def test_what_is_no_query_is_said_once(spec: Any) -> None:
-    with pytest.raises(QueryError, match="is no query") as caught:
+    with pytest.raises(QueryError, match="is not a query") as caught:
         queries(spec)
     assert len(caught.value.problems) == 1
     assert caught.value.problems[0].hint

@@ -150,11 +150,11 @@ def test_lost_results_are_refused_or_accepted_once(
         ) as error:
             resume(kept.make, 5, known)
     assert all(
-        choice in str(error.value.hint) for choice in ("restore", "start anew", "on_gap='accept'")
+        choice in str(error.value.hint) for choice in ("restore", "start afresh", "on_gap='accept'")
     )
     with caplog.at_level(logging.WARNING):
         resume(kept.make, 5, known, accepts_gaps=True)
-    assert "goes on without them" in caplog.text
+    assert "continues without them" in caplog.text
     known = run_batches(kept.make(), range(6, 9), known)
     assert kept.values() == [1, 2, 4, 7, 8]
     # A batch that is repeated after the gap is still there once.
@@ -187,7 +187,7 @@ def test_results_that_were_deleted_on_purpose_are_no_gap(kept: Kept) -> None:
         left = sinks.read(kept.path, on_missing="skip")
         assert sorted(left["a"]["v"].to_pylist()) == [2, 4, 5, 7, 8]
         assert all(map(os.path.exists, left.files("a")))
-        with pytest.raises(SinkError, match="on_missing is 'ignore'"):
+        with pytest.raises(SinkError, match="on_missing must be fail or skip, not 'ignore'"):
             sinks.read(kept.path, on_missing="ignore")  # type: ignore[arg-type]
 
 

@@ -81,7 +81,7 @@ def test_windows_are_answered_while_no_row_comes(spark: Any, tmp_path: Path) -> 
     answers = sinks.read(out)
     for name, wanted in replayed(records, [first, second]).items():
         assert_same_rows(answers[name], wanted)
-    with pytest.raises(WindowError, match="advance_when_idle is 5"):
+    with pytest.raises(WindowError, match="advance_when_idle must be a positive duration, not 5"):
         start(advance_when_idle=5)
 
 

@@ -249,7 +249,7 @@ def test_refused_before_anything_starts(spark: Any, tmp_path: Path) -> None:
         (frame, {"partitions": 4, "buckets": 2}, "2 buckets for 4 partitions"),
         (frame, {"name": "quotes"}, "no input 'trades'"),
         (frame, {"checkpoint": "s3://bucket/ck"}, "local file system"),
-        (frame, {"on_error": "skip"}, "on_error is 'skip'"),
+        (frame, {"on_error": "skip"}, "on_error must be null or fail, not 'skip'"),
         (frame, {"sink": out, "side_output": tmp_path / "out"}, "goes where the results go"),
         (frame, {"side_output": 7}, "side output is of type int"),
     ]:
@@ -258,7 +258,7 @@ def test_refused_before_anything_starts(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "ck" / "muntin.json").write_text('{"format": 99}')
     with pytest.raises(MuntinError, match="has format 99"):
         run(frame, TURNOVER, checkpoint=tmp_path / "ck")
-    with pytest.raises(MuntinError, match="other files than a checkpoint"):
+    with pytest.raises(MuntinError, match="files other than a checkpoint"):
         run(frame, TURNOVER, checkpoint=tmp_path)
     rows = "SELECT sum(vol) FROM trades [ROWS 5 SLIDE 5]"
     with pytest.raises(MuntinError, match="bounded data only"):

@@ -83,7 +83,7 @@ def test_a_run_refuses_to_go_on_without_its_results(spark: Any, tmp_path: Path) 
     shutil.move(aside, tmp_path / "elsewhere")
     with pytest.raises(SinkError, match=r"results up to batch 3 are missing from .*/aside"):
         start()
-    with pytest.raises(DataError, match="on_gap is 'skip'"):
+    with pytest.raises(DataError, match="on_gap must be accept or fail, not 'skip'"):
         start(on_gap="skip")
     stream.put(early)
     start(on_gap="accept")

@@ -75,10 +75,10 @@ REFUSED = {
     "": "duration '' is empty",
     "12": "duration '12' has no unit",
     "minutes": "cannot read duration 'minutes'",
-    "five minutes": "'five' is no number",
+    "five minutes": "'five' is not a number",
     "5 minutes ago": "cannot read duration '5 minutes ago'",
-    "minutes 5": "'minutes' is no number",
-    "1.2.3 s": "'1.2.3' is no number",
+    "minutes 5": "'minutes' is not a number",
+    "1.2.3 s": "'1.2.3' is not a number",
     "1e3 s": "unknown unit 'e'",
     "1,5 s": "unknown unit ','",
     "1/2 s": "unknown unit '/'",
@@ -93,8 +93,8 @@ REFUSED = {
     "--5 s": "a sign before several quantities",
     "1 s 1 s": "units out of order",
     "30m 1h": "units out of order",
-    "1ns": "no whole number of microseconds",
-    "0.0000001 s": "no whole number of microseconds",
+    "1ns": "not a whole number of microseconds",
+    "0.0000001 s": "not a whole number of microseconds",
     "300000 years": "no fixed length",
     "107000000 days": "does not fit into 64 bits",
     "9" * 90 + " s": "does not fit into 64 bits",
@@ -105,12 +105,12 @@ REFUSED = {
     "INTERVAL '1:90' HOUR TO MINUTE": "has 90 in its minute field",
     "INTERVAL '1:2' MINUTE TO HOUR": "cannot read duration",
     "INTERVAL '1:2:3' HOUR TO MINUTE": "cannot read duration",
-    "INTERVAL '-1:30' HOUR TO MINUTE": "'-1' is no number",
+    "INTERVAL '-1:30' HOUR TO MINUTE": "'-1' is not a number",
     "INTERVAL 1 HOUR TO MINUTE": "cannot read duration",
     "INTERVAL '1:30' HOUR TO MINUTE MINUTE": "cannot read duration",
     "INTERVAL 5 '1:30' HOUR TO MINUTE": "cannot read duration",
     "INTERVAL '1' HOUR TO": "cannot read duration",
-    "\N{ARABIC-INDIC DIGIT THREE} minutes": "is no number",
+    "\N{ARABIC-INDIC DIGIT THREE} minutes": "is not a number",
 }
 
 
@@ -164,7 +164,7 @@ def test_golden_messages() -> None:
         "duration '12' has no unit\nHint: write '12 seconds', or pass an integer for a plain number"
     )
     assert _message(1.5) == (
-        "1.5 of type float is no duration\n"
+        "1.5 of type float is not a duration\n"
         "Hint: pass a text such as '1.5 hours', a timedelta, or an integer"
     )
     assert _message("soon") == (

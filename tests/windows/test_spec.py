@@ -241,7 +241,7 @@ REFUSED = [
     ),
     (
         lambda: Window(100, 5, measure="rows", unit="duration"),
-        "rows are no duration\nHint: leave out the unit",
+        "rows are not a duration\nHint: leave out the unit",
     ),
     (
         lambda: Window("12 s", offset="1 s"),
@@ -250,8 +250,14 @@ REFUSED = [
             "Hint: only a window that slides in its own measure has an offset"
         ),
     ),
-    (lambda: Window(12, 5, align="stat"), "align is 'stat'\nHint: did you mean start?"),
-    (lambda: Window(12, 5, measure="tuple"), "measure is 'tuple'\nHint: known names: rows, time"),
+    (
+        lambda: Window(12, 5, align="stat"),
+        "align must be one of end, start, not 'stat'\nHint: did you mean start?",
+    ),
+    (
+        lambda: Window(12, 5, measure="tuple"),
+        "measure must be one of time, rows, not 'tuple'\nHint: known names: rows, time",
+    ),
     (
         lambda: Window(12, 5).edge_classes("pair"),
         "unknown slicing 'pair'\nHint: did you mean pairs?",

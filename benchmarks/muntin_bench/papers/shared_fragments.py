@@ -77,7 +77,7 @@ def counted(workload: Any, columns: Any) -> list[Fragments]:
 
 
 def figure_10(rows: int, queries: int) -> Part:
-    """The paper's numbers, those of a made-up hour, and what the engine did for it."""
+    """The paper's numbers, those of a synthetic hour, and what the engine did for it."""
     from muntin_bench.sharing.data import SYMBOLS, hour  # noqa: PLC0415
     from muntin_bench.sharing.engine import prepare  # noqa: PLC0415
     from muntin_bench.sharing.rows import columns_of  # noqa: PLC0415

@@ -40,7 +40,7 @@ class Data:
 
 
 def trades(rows: int, symbols: int = 8_000) -> Data:
-    """The made-up hour of trades with their closing prices and indexes joined already."""
+    """The synthetic hour of trades with their closing prices and indexes joined already."""
     return Data("trades", rows, partial(_trades, rows, symbols))
 
 

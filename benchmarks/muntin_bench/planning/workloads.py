@@ -17,7 +17,7 @@ _COLUMNS = {"vol": 100_000, "amount": 100_000, "moved": 1}
 
 
 def rows(size: int) -> pa.Table:
-    """Made-up trades of one hour, with the columns that the workloads ask about."""
+    """Synthetic trades of one hour, with the columns that the workloads ask about."""
     draws = np.random.default_rng(8)
     times = np.sort(draws.integers(0, HOUR, size))
     indexes = {name: draws.random(size) < 0.4 for name in ("r1000", "r2000", "r3000")}

@@ -24,7 +24,7 @@ _FIGURES = dict(zip(NAMES, (13, 14, 15, 16), strict=True))
 
 @dataclass(frozen=True)
 class Scale:
-    """How much to measure; ``peer_rows`` is the size of a made-up hour instead of real trades."""
+    """How much to measure; ``peer_rows`` is the size of a synthetic hour instead of real trades."""
 
     rows: int = ROWS
     symbols: int = SYMBOLS

@@ -1,6 +1,6 @@
-"""Trades with their closing prices and indexes: a made-up hour of a whole market, or real ones.
+"""Trades with their closing prices and indexes: a synthetic hour of a whole market, or real ones.
 
-The made-up hour has the size and the skew that "On-the-Fly Sharing for Streamed Aggregation"
+The synthetic hour has the size and the skew that "On-the-Fly Sharing for Streamed Aggregation"
 reports: half of all volumes are 100, fifteen volumes make nine tenths, and some 200,000 trades in
 ten minutes hold fewer than 2,000 different ones between 10 and 1.6 million.
 """
@@ -53,7 +53,7 @@ class Market:
 
 @cache
 def hour(rows: int = ROWS, symbols: int = SYMBOLS, seed: int = 0) -> Market:
-    """An hour of made-up trades from noon on, in time order, kept for the next call.
+    """An hour of synthetic trades from noon on, in time order, kept for the next call.
 
     >>> market = hour(1000, symbols=10)
     >>> market.trades.column_names, market.index.column_names
@@ -72,13 +72,13 @@ def hour(rows: int = ROWS, symbols: int = SYMBOLS, seed: int = 0) -> Market:
             "vol": pa.array(_volumes(random, rows)),
         }
     )
-    about = f"a made-up hour of {rows:,} trades of {symbols:,} symbols, seed {seed}"
+    about = f"a synthetic hour of {rows:,} trades of {symbols:,} symbols, seed {seed}"
     return Market(about, trades, _close(random, names, opening / 100), _index(random, names))
 
 
 @cache
 def week(seed: int = 0) -> Market:
-    """The trades of :func:`~muntin_bench.data.load_trades`, with made-up static tables."""
+    """The trades of :func:`~muntin_bench.data.load_trades`, with synthetic static tables."""
     about, found = load_trades()
     trades = found.select(["ts", "symbol", "price", "vol"])
     trades = trades.set_column(1, "symbol", trades.column("symbol").cast(pa.string()))

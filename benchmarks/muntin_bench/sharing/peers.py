@@ -30,7 +30,7 @@ _NEAR = 2.0
 
 
 def market(rows: int | None) -> Market:
-    """The week of trades, or a made-up hour of so many rows."""
+    """The week of trades, or a synthetic hour of so many rows."""
     return week() if rows is None else hour(rows, symbols=50)
 
 

@@ -22,7 +22,7 @@ INDEXES = ("r3000", "r2000", "r1000")
 # What Value compares, as SQL over the trades joined with their closing price.
 QUANTITIES = {"vol": "vol", "value": "vol * price", "change": "abs(price - cp) / cp"}
 # The paper does not say how V, W and F are drawn. These ranges, and leaning to the end that more
-# trades satisfy, were chosen by trial so that a trade of the made-up hour satisfies as many
+# trades satisfy, were chosen by trial so that a trade of the synthetic hour satisfies as many
 # predicates as the paper's: 97 of 256 on average (the paper gives 76, and counts that come to 102).
 _RANGES = {"vol": (10, 1e5), "value": (700, 1e5), "change": (0.003, 0.08)}
 _LEANING = 3

@@ -92,7 +92,7 @@ class ResolvedAggregate:
             if not self.parts[0].kind.startswith(USER):
                 raise
             raise AggregateError(
-                f"an answer of the aggregate {self.name} is no {self.type}: {error}",
+                f"an answer of the aggregate {self.name} is not a {self.type}: {error}",
                 hint="let `lower` return what `result_type` says, or None",
             ) from error
 
@@ -165,17 +165,17 @@ def reserve(is_reserved: Callable[[str], bool]) -> None:
 def _checked_name(aggregate: object) -> str:
     if not isinstance(aggregate, Aggregate):
         raise AggregateError(
-            f"{aggregate!r} is no aggregate",
+            f"{aggregate!r} is not an aggregate",
             hint="register an instance of a subclass of muntin.aggregates.Aggregate",
         )
     name = getattr(aggregate, "name", None)
     if not isinstance(name, str) or not name.isidentifier():
         raise AggregateError(
-            f"{name!r} is no name for an aggregate", hint="use letters, digits and _"
+            f"{name!r} is not a valid name for an aggregate", hint="use letters, digits and _"
         )
     if any(is_reserved(name.lower()) for is_reserved in _reserved):
         raise AggregateError(
-            f"{name} is a function or a word of SQL", hint="choose another name for the aggregate"
+            f"{name} is a SQL function or keyword", hint="choose another name for the aggregate"
         )
     return name.lower()
 

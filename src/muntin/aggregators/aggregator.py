@@ -88,7 +88,7 @@ class Aggregator:
         if self._is_named and not self._is_own(partial):
             # It would be found out halfway, by a combine.
             raise DataError(
-                f"{partial!r} is no partial of {self.aggregate.name}",
+                f"{partial!r} is not a partial of {self.aggregate.name}",
                 hint="lift values first, aggregate.lift(value), or give them to insert or run",
             )
         if position is None:

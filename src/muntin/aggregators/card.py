@@ -13,15 +13,15 @@ Needs = Literal["any", "invertible", "selective"]
 
 @dataclass(frozen=True)
 class Card:
-    """What a technique needs, and its cost in operations a slide over `n` partials.
+    """What a technique needs, and its cost in operations per slide over `n` partials.
 
     Attributes:
         name: The one name it goes by.
         needs: What the aggregate must be able to do. An invertible aggregate must also be
             commutative, because the rows that leave are the oldest.
-        amortised: Operations a slide with one range.
+        amortised: Operations per slide with one range.
         worst: Operations of the slowest slide with one range.
-        multi: Operations a slide with every range from 1 to n; a dash if it takes one range only.
+        multi: Operations per slide with every range from 1 to n; a dash if it takes one range only.
         space: Partials (or indices of the same size) held.
         several_ranges: Whether one state answers several ranges.
         paper: Where it was published.

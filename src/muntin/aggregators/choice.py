@@ -47,7 +47,7 @@ class Algebra:
         found = aggregate.algebra if isinstance(aggregate, ResolvedAggregate) else aggregate
         if not isinstance(found, Aggregate):
             raise AggregateError(
-                f"{aggregate!r} is no aggregate",
+                f"{aggregate!r} is not an aggregate",
                 hint='give muntin.aggregates.resolve("sum", [pyarrow.float64()]), or an Algebra',
             )
         flags = found.invertible, found.selective, found.commutative

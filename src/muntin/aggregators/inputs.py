@@ -86,6 +86,6 @@ def whole_number(value: Any, what: str) -> int:
         number = _LARGEST + 1
     if isinstance(value, bool) or abs(number) > _LARGEST:
         raise DataError(
-            f"{value!r} is no {what}", hint=f"a {what} is a whole number of at most 2**62"
+            f"{value!r} is not a {what}", hint=f"a {what} is a whole number of at most 2**62"
         )
     return number

@@ -141,7 +141,7 @@ def _algebra(aggregate: Aggregate | ResolvedAggregate | str) -> Aggregate:
     if isinstance(aggregate, Aggregate):
         return aggregate
     raise AggregateError(
-        f"{aggregate!r} is no aggregate",
+        f"{aggregate!r} is not an aggregate",
         hint='give a name such as "sum" or "max(string)", or your own Aggregate',
     )
 

@@ -42,7 +42,7 @@ def demo(
     ] = 25,
     seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same trades.")] = 7,
 ) -> None:
-    """Run hundreds of queries over made-up trades on Spark, and measure what sharing saves.
+    """Run hundreds of queries over synthetic trades on Spark, and measure what sharing saves.
 
     Two queries join while the stream runs, and one leaves. It takes about a minute. Example:
     muntin demo --queries 64 --seconds 10
@@ -184,5 +184,5 @@ class SampledLines(TextLines):
 def make_demo_screen(console: Console) -> Screen:
     """The screen for where standard output goes."""
     if console.is_terminal:
-        return LiveScreen(console, footer="made-up trades, on Spark on this machine")
+        return LiveScreen(console, footer="synthetic trades, on Spark on this machine")
     return SampledLines(sys.stdout)

@@ -101,7 +101,7 @@ def _check_same(query: DemoQuery, ours: pa.Table, theirs: pa.Table) -> None:
     if not same:
         raise MuntinError(
             f"Muntin and Spark answer {query.name} differently",
-            hint="this is a fault of Muntin; please report it with the seed",
+            hint="this is a bug in Muntin; please report it with the seed",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 LIVE = """\
--- A stream of made-up trades: ts, symbol, price, vol, exchange. It never ends.
+-- A stream of synthetic trades: ts, symbol, price, vol, exchange. It never ends.
 --
 --   muntin run live.sql        runs it; Ctrl-C stops it, and the same command goes on
 --   muntin explain live.sql    shows what its queries share; nothing is run
@@ -68,7 +68,7 @@ README = """\
 
 | file | what it is |
 |---|---|
-| `live.sql` | queries over made-up trades that never end |
+| `live.sql` | queries over synthetic trades that never end |
 | `history.sql` | queries over the files in `data/trades` |
 | `data/` | trades of one hour, and the companies behind their symbols |
 

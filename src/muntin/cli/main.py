@@ -138,7 +138,7 @@ def _surprise(error: Exception) -> str:
     reason = str(error).strip() or "no reason given"
     return (
         f"{type(error).__name__}: {reason}\n"
-        "Hint: this is a fault of Muntin; muntin --debug and the same command show where it is"
+        "Hint: this is a bug in Muntin; muntin --debug and the same command show where it is"
     )
 
 

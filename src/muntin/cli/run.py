@@ -61,7 +61,9 @@ def run(
     ] = True,
     on_gap: Annotated[
         OnGap,
-        typer.Option(help="Results that a sink has lost: fail, or accept and go on without them."),
+        typer.Option(
+            help="Results that a sink has lost: fail, or accept and continue without them."
+        ),
     ] = OnGap.FAIL,
     plot: Annotated[
         Path | None,
@@ -215,7 +217,7 @@ def parse_conf(conf: Sequence[str]) -> dict[str, str]:
         name, equals, value = setting.partition("=")
         if not equals or not name:
             hint = "write --conf spark.driver.memory=4g"
-            raise MuntinError(f"--conf {setting} is no name=value", hint=hint)
+            raise MuntinError(f"--conf {setting} is not of the form name=value", hint=hint)
         found[name] = value
     return found
 

@@ -31,20 +31,19 @@ Results = dict[str, pa.Table]
 
 
 class LocalEngine:
-    """Takes batches of rows, keeps their partials, and answers windows when they are due.
+    """An engine that takes batches of rows, keeps their partials, and answers windows when due.
 
     With a ``lateness`` (in ticks) the input is a stream. W is the largest event time of all
-    earlier batches less the lateness. A row below W is late: it is dropped and counted. A window
+    earlier batches minus the lateness. A row below W is late: it is dropped and counted. A window
     is answered once, by the first ``feed`` after which W has reached its end.
 
     Without one the input is bounded: no row is late, and ``close`` answers all windows. Batches
     of a plan with ROWS windows must then come in time order
     (:func:`muntin.engine.answers.group_keys.in_time_order`); all others may come in any order.
 
-    With an ``optimizer`` (:class:`muntin.planner.Optimizer`) a stream's queries are shared as
-    it says, and shared anew where it finds that worth while: when queries join and leave, and
-    after a batch. That changes no answer. Neither does the number of ``threads``, which take the
-    blocks of a large batch side by side.
+    An ``optimizer`` (:class:`muntin.planner.Optimizer`) decides which queries of a stream share
+    slices, and decides again when queries join or leave and after batches. It changes no answer.
+    Neither does the number of ``threads``, which process the blocks of a large batch in parallel.
     """
 
     def __init__(
@@ -58,7 +57,8 @@ class LocalEngine:
     ) -> None:
         if lateness is not None and (not isinstance(lateness, int) or lateness < 0):
             raise DataError(
-                f"a lateness of {lateness!r}", hint="give ticks, 0 or more: whole microseconds"
+                f"lateness must be a whole number, 0 or more, not {lateness!r}",
+                hint="give ticks: microseconds, or units of an integer column",
             )
         self.lateness = lateness
         self.threads = threads
@@ -179,9 +179,9 @@ class LocalEngine:
             return self._results(self._state.advance(watermark))
 
     def idle(self, elapsed: int) -> Results:
-        """Answer what the clock closes, where no row has come for so many microseconds.
+        """Answer what the clock closes, if no row has come for some microseconds.
 
-        The watermark becomes the largest event time plus the clock elapsed since, less the
+        The watermark becomes the largest event time plus the time elapsed since, minus the
         lateness; rows below it are late from now on.
         """
         if self.plan.timeline.plain:
@@ -212,11 +212,11 @@ class LocalEngine:
         return answered.tables
 
     def add(self, query: Query) -> None:
-        """Let a query join, from the next batch on.
+        """Add a query, from the next batch on.
 
         It answers at least every window that starts after the largest event time so far, and
-        earlier ones where the slices that are kept hold all their rows. No other query's answers
-        change by a bit. A query of the same name is replaced.
+        earlier ones if the kept slices hold all their rows. No other query's answers change by a
+        bit. A query of the same name is replaced.
         """
         if not isinstance(query, Query):
             raise DataError(
@@ -227,7 +227,7 @@ class LocalEngine:
         self._adopt([*others, query])
 
     def remove(self, name: str) -> None:
-        """Let a query leave: it answers nothing more."""
+        """Remove a query: it answers nothing more."""
         kept = [query for query in self._queries() if query.name.lower() != name.lower()]
         if len(kept) == len(self.plan.finals):
             known = [query.name for query in kept]
@@ -279,7 +279,7 @@ class LocalEngine:
         self._state.adopt(plan)
 
     def snapshot(self) -> bytes:
-        """The state of a stream as bytes, from which :meth:`restore` goes on identically."""
+        """The state of a stream as bytes, from which :meth:`restore` continues bit for bit."""
         self._check_whole()
         return self._state.snapshot(
             lateness=self.lateness, statistics=vars(self.statistics), recent=vars(self.recent)

@@ -237,7 +237,7 @@ def _check_taken_over(final: Final, first: int, following: int) -> None:
     if first > following:
         raise DataError(
             f"query {final.name} would lose rows where its tree changes",
-            hint="this is a mistake in Muntin, please report it",
+            hint="this is a bug in Muntin, please report it",
         )
 
 

@@ -92,7 +92,7 @@ def from_bytes(plan: SharedPlan, data: bytes | memoryview) -> list[PartialBatch]
     try:
         items = from_ipc(data)
     except pa.ArrowInvalid as error:
-        raise DataError("these bytes are no partials", hint="give what to_bytes made") from error
+        raise DataError("these bytes are not partials", hint="give what to_bytes made") from error
     blobs = dict(zip(items["name"].to_pylist(), items["data"].to_pylist(), strict=True))
     return [
         read_batch(node, blobs, str(place)) if str(place) in blobs else nothing(node)

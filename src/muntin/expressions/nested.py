@@ -51,7 +51,7 @@ def element_of(function: str, whole: Node, index: Node, shown: str) -> Call:
     """An element of an array; its type is as it is stored."""
     if not is_array(whole.type):
         hint = _hint(shown, whole.type)
-        raise BindingError(f"{shown} is no array, it is of type {whole.type}", hint=hint)
+        raise BindingError(f"{shown} is not an array, it is of type {whole.type}", hint=hint)
     if isinstance(index, Call) and not any(isinstance(part, Column) for part in walk(index)):
         from muntin.expressions.evaluation.compiler import folded  # noqa: PLC0415  (loads polars)
 
@@ -59,7 +59,7 @@ def element_of(function: str, whole: Node, index: Node, shown: str) -> Call:
         index = Literal(value if isinstance(value, int) else None, index.type, str(value))
     if not isinstance(index, Literal) or not t.is_integer(index.type) or index.value is None:
         raise BindingError(
-            f"the index into {shown} is no constant integer",
+            f"the index into {shown} is not a constant integer",
             hint="write a number, or take the element out into a column of its own first",
         )
     return Call(function, (whole, index), whole.type.value_type)
@@ -69,7 +69,8 @@ def value_of(step: Call, shown: str) -> Call:
     """The step as a value of Spark's; refused while it is nested itself."""
     if pa.types.is_nested(step.type):
         raise BindingError(
-            f"{shown} is of type {step.type}, and no value", hint=_hint(shown, step.type)
+            f"{shown} is of type {step.type}, which is not a single value",
+            hint=_hint(shown, step.type),
         )
     return Call(step.function, step.args, spark_type(step.type))
 

@@ -94,7 +94,7 @@ class ControlServer:
                 raise ControlError("the request is too long", hint=f"up to {MAX_LINE:,} bytes")
             request = json.loads(line)
             if not isinstance(request, dict):
-                raise ControlError("the request is no object", hint='{"command": "list"}')
+                raise ControlError("the request is not a JSON object", hint='{"command": "list"}')
             return {"ok": True, **self._handler(request)}
         except MuntinError as error:
             return {"ok": False, "message": error.message, "hint": error.hint}

@@ -98,7 +98,9 @@ def text(value: str) -> str:
     if not value:
         raise MuntinError("the value is empty", hint="write what it should be, or leave it out")
     if not value.isprintable():
-        raise MuntinError("the value has letters that do not print", hint="write it without them")
+        raise MuntinError(
+            "the value has characters that do not print", hint="write it without them"
+        )
     return value
 
 
@@ -111,7 +113,7 @@ def variable(value: str) -> str:
     """The name of an environment variable; people write the secret it should hold."""
     if not value.isidentifier():
         hint = "write a name such as 'MUNTIN_POSTGRES_URL', and give it its value outside the file"
-        raise MuntinError("the value is no name of an environment variable", hint=hint)
+        raise MuntinError("the value is not the name of an environment variable", hint=hint)
     return value
 
 
@@ -349,7 +351,8 @@ def parse_settings(settings: Iterable[str]) -> dict[str, str]:
         name, equals, value = setting.partition("=")
         if not equals or not (name.isascii() and name.replace("_", "a").isalnum()):
             raise MuntinError(
-                f"--set {shown(setting)} is no name=value", hint="write --set folder=/data/trades"
+                f"--set {shown(setting)} is not of the form name=value",
+                hint="write --set folder=/data/trades",
             )
         variables[name] = value
     return variables

@@ -1,4 +1,4 @@
-"""Made-up trades from Spark's rate source: a row's columns follow from its number and a seed."""
+"""Synthetic trades from Spark's rate source: a row's columns follow from its number and a seed."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class _Reader:
         """The pipeline, or None after all problems are collected."""
         if not self.parsed.statements and not self.problems:
             self.problems.append(
-                Problem("the file holds no statement", EMPTY_HINT, line=1, column=1)
+                Problem("the file contains no statement", EMPTY_HINT, line=1, column=1)
             )
         self._declare()
         self._apply()

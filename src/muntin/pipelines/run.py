@@ -83,7 +83,9 @@ class PipelineRun:
             names = [query.name for queries in self.queries().values() for query in queries]
             statements = parse(sql, 1, names)
             if not statements:
-                raise MuntinError("the text holds no query", hint="write CREATE QUERY ... AS ...")
+                raise MuntinError(
+                    "the text contains no query", hint="write CREATE QUERY ... AS ..."
+                )
             stream = self._stream_of(statements)
             self._check_free(stream, statements)
             self.runs[stream].add([_text(each) for each in statements])

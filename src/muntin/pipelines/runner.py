@@ -143,7 +143,7 @@ def _streams(
     endless = [stream.name for stream in chosen if stream.format == "rate"]
     if once and endless:
         raise MuntinError(
-            f"stream {endless[0]} is made up as it goes, and has nothing to take in once",
+            f"stream {endless[0]} is generated as it runs, and has nothing to process once",
             hint="run it without --once, and stop it with Ctrl-C",
         )
     return chosen
@@ -215,7 +215,8 @@ def _check_there(path: str, what: str) -> None:
     # What lies elsewhere, Spark looks up.
     if "://" not in path and not Path(path).exists() and not glob.glob(path, recursive=True):
         raise DataError(
-            f"{what}: there is nothing at {path}", hint="make the folder first, or mend the path"
+            f"{what}: there is nothing at {path}",
+            hint="create the folder first, or correct the path",
         )
 
 

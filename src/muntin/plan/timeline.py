@@ -81,7 +81,7 @@ class Timeline:
         """
         ticks = duration(lateness)
         if ticks < 0:
-            raise WindowError(f"lateness must be 0 or more, not {lateness!r}", hint="use 0 or more")
+            raise WindowError(f"lateness must be 0 or more, not {lateness!r}")
         if self.plain and not is_plain(lateness):
             raise WindowError(
                 f"the time column {self.column!r} is a plain integer, the lateness a duration",

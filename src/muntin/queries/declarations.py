@@ -93,7 +93,7 @@ def check_name(node: exp.Expr, report: Report) -> None:
     """Report a name that is none for a stream, table or sink."""
     name = node.name
     if not name or not (name.isascii() and name.replace("_", "a").isalnum()):
-        message = f"{shown(name)!r} is no name here: ASCII letters, digits and _ only"
+        message = f"{shown(name)!r} is not a name here: ASCII letters, digits and _ only"
         report.add(node, message, "write a name such as trades")
     elif len(name) > MAX_NAME:
         report.add(node, f"a name of more than {MAX_NAME} letters", "shorten it")

@@ -225,7 +225,7 @@ class StatementReader:
         name = node.name
         sound = _is_name(name)
         if not sound:
-            message = f"{shown(name)!r} is no name for a query: ASCII letters, digits and _ only"
+            message = f"{shown(name)!r} is not a name for a query: ASCII letters, digits and _ only"
             self.report.add(node, message, NAME_HINT)
         elif len(name) > MAX_NAME:
             # Names become names of files.

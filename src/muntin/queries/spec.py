@@ -111,13 +111,13 @@ def _statements(
         yield from _from_text(read_text(part), first, taken, templates)
     else:
         hint = "pass SQL text, a path to a .sql file, or queries made by muntin.query"
-        raise QueryError([Problem(f"{type(part).__name__} is no query", hint=hint)])
+        raise QueryError([Problem(f"{type(part).__name__} is not a query", hint=hint)])
 
 
 def _from_text(text: str, first: int, taken: set[str], templates: Templates) -> list[Statement]:
     statements = parse(text, first, taken, templates)
     if not statements:
-        raise QueryError([Problem("the text holds no query", hint="write SELECT ... FROM ...")])
+        raise QueryError([Problem("the text contains no query", hint="write SELECT ... FROM ...")])
     return statements
 
 

@@ -43,7 +43,7 @@ class CallbackSink(DriverSink):
             except Exception as error:
                 raise SinkError(
                     f"the callback failed on batch {batch_id} of query {query}: {error!r}",
-                    hint="the batch is not committed, and comes again when the run restarts",
+                    hint="the batch is not committed, and is delivered again when the run restarts",
                 ) from error
 
 

@@ -23,7 +23,9 @@ class ConsoleSink(DriverSink):
 
     def __init__(self, rows: int = 20, file: IO[str] | None = None) -> None:
         if rows < 1:
-            raise SinkError(f"rows is {rows}", hint="print at least one row")
+            raise SinkError(
+                f"rows must be 1 or more, not {rows}", hint="give how many to print of each result"
+            )
         self.rows = rows
         self._file = file
 

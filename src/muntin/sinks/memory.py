@@ -31,7 +31,7 @@ class MemorySink(DriverSink):
     def __init__(self, max_rows: int | None = None) -> None:
         if max_rows is not None and max_rows < 1:
             raise SinkError(
-                f"max_rows is {max_rows}", hint="keep at least one row, or all with None"
+                f"max_rows must be 1 or more, not {max_rows}", hint="None keeps all rows"
             )
         self.max_rows = max_rows
         self._lock = Lock()

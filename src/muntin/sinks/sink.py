@@ -67,7 +67,7 @@ class Sink(ABC, Generic[Entry]):
     def places(self, entries: Sequence[Entry]) -> set[str]:
         """The names of the places that keep these entries; none for a sink that keeps nothing.
 
-        A sink with places is held to them: a run goes on only where each has all results so far.
+        A sink with places is held to them: a run continues only if each has all results so far.
         """
         del entries
         return set()

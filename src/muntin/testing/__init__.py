@@ -1,4 +1,4 @@
-"""Made-up streams and assertions that users may use in their own tests too."""
+"""Synthetic data and assertions for tests, ours and users'."""
 
 from muntin.testing.compare import assert_same_rows, check_types, rows_of
 from muntin.testing.trades import trades

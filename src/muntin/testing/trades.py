@@ -1,4 +1,4 @@
-"""A seeded stream of made-up trades, with the skew of real ones."""
+"""A seeded stream of synthetic trades, with the skew of real ones."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def duration(value: DurationLike) -> int:
     Texts ("12 minutes", "90s", "1h30m", INTERVAL '5' MINUTE, PT5M), timedelta, numpy's timedelta64
     and pandas' Timedelta count as microseconds. Plain integers pass through unchanged, because a
     stream whose time column is a sequence number measures ranges in its own units. Months, years,
-    floats, and whatever is no whole number of microseconds are refused.
+    floats, and whatever is not a whole number of microseconds are refused.
 
     >>> duration("12 minutes"), duration("1.5s"), duration(18)
     (720000000, 1500000, 18)
@@ -39,7 +39,7 @@ def duration(value: DurationLike) -> int:
     if isinstance(value, timedelta):
         return _checked(_from_timedelta(value), value)
     raise WindowError(
-        f"{value!r} of type {type(value).__name__} is no duration",
+        f"{value!r} of type {type(value).__name__} is not a duration",
         hint="pass a text such as '1.5 hours', a timedelta, or an integer",
     )
 
@@ -80,7 +80,7 @@ def _from_timedelta(value: timedelta) -> Fraction:
 def _from_numpy(value: np.timedelta64) -> Fraction:
     unit, count = np.datetime_data(value.dtype)
     if np.isnat(value) or unit == "generic":
-        raise WindowError(f"{value!r} is no duration", hint="give it a value and a unit")
+        raise WindowError(f"{value!r} is not a duration", hint="give it a value and a unit")
     if unit not in NUMPY_UNITS:
         raise WindowError(f"{value!r} has no fixed length", hint=CALENDAR_HINT)
     return int(value.astype(np.int64)) * count * NUMPY_UNITS[unit]
@@ -89,7 +89,7 @@ def _from_numpy(value: np.timedelta64) -> Fraction:
 def _checked(microseconds: Fraction, value: object) -> int:
     if microseconds.denominator != 1:
         raise WindowError(
-            f"duration {value!r} is no whole number of microseconds",
+            f"duration {value!r} is not a whole number of microseconds",
             hint="time is kept in microseconds: round it to one",
         )
     if not -INT64_LIMIT <= microseconds < INT64_LIMIT:
@@ -248,7 +248,9 @@ def _pairs(text: str, tokens: list[str]) -> list[tuple[str, str]]:
 def _number(text: str, token: str) -> Fraction:
     # Fraction alone would also read "1/3", "1_000" and "1e9".
     if token.strip("0123456789.") or token.count(".") > 1 or token in ("", "."):
-        raise WindowError(f"cannot read duration {text!r}: {token!r} is no number", hint=EXAMPLES)
+        raise WindowError(
+            f"cannot read duration {text!r}: {token!r} is not a number", hint=EXAMPLES
+        )
     return Fraction(token)
 
 

@@ -98,7 +98,7 @@ class Window:
                 hint="give the slide as a number of rows, or the range as a duration",
             )
         if self.measure == "rows" and self.unit == "duration":
-            raise WindowError("rows are no duration", hint="leave out the unit")
+            raise WindowError("rows are not a duration", hint="leave out the unit")
         if self.offset and not self.periodic:
             raise WindowError(
                 f"offset {self._text(self.offset)} has nothing to move",
@@ -230,5 +230,6 @@ def _check_counts_rows(name: str, value: object) -> None:
 def _check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
     if value not in known:
         raise WindowError(
-            f"{name} is {value!r}", hint=did_you_mean(str(value), known) or f"use one of {known}"
+            f"{name} must be one of {', '.join(known)}, not {value!r}",
+            hint=did_you_mean(str(value), known),
         )

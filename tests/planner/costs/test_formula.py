@@ -98,7 +98,7 @@ def test_equal_windows_are_answered_once_in_a_tree_and_twice_in_a_plan():
 def test_what_cannot_be_is_refused():
     with pytest.raises(WindowError, match="slide 0"):
         WindowQuery(3, 0)
-    with pytest.raises(WindowError, match="rate nan"):
+    with pytest.raises(WindowError, match="rate must be 0 or more, not nan"):
         tree_cost([WindowQuery(3, 1)], float("nan"), "panes")
     with pytest.raises(AggregateError, match="did you mean flatfat"):
         omega("flatfatt", [1], [1])

@@ -135,7 +135,7 @@ def test_a_query_may_have_the_name_of_a_folder_of_ours(tmp_path: Path) -> None:
     commit(sink, 0, _commits=numbers(1))
     sink.recover(0)
     assert sinks.read(tmp_path / "out")["_commits"].num_rows == 1
-    with pytest.raises(SinkError, match="is no name of a query"):
+    with pytest.raises(SinkError, match="is not a valid query name"):
         commit(sink, 1, **{"../a": numbers(1)})
 
 
@@ -186,7 +186,7 @@ def test_types_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_folders_of_others_are_refused(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("a\n1\n")
-    with pytest.raises(SinkError, match=r"other files than results of Muntin, such as data\.csv"):
+    with pytest.raises(SinkError, match=r"files other than results of Muntin, such as data\.csv"):
         sinks.parquet(tmp_path).writer()
     assert os.listdir(tmp_path) == ["data.csv"]
     with pytest.raises(SinkError, match="holds no results"):
@@ -246,7 +246,7 @@ def test_files_that_workers_wrote_elsewhere_are_not_committed(tmp_path: Path) ->
         path.unlink()
     with pytest.raises(SinkError, match="names 1 file not in"):
         sink.commit(0, entries)
-    with pytest.raises(SinkError, match="is no folder on this worker"):
+    with pytest.raises(SinkError, match="is not a folder on this worker"):
         sinks.ParquetWriter(str(tmp_path / "elsewhere")).write(0, 0, {"a": numbers(1)})
 
 

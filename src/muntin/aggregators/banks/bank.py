@@ -132,7 +132,9 @@ class Bank(ABC):
         """Continue from a snapshot of a bank of the same technique, aggregate and ranges."""
         said = metadata_of(batch)
         if "bank" not in said:
-            raise DataError("no snapshot of a bank", hint="restore what `snapshot` returned")
+            raise DataError(
+                "this is not a snapshot of a bank", hint="restore what `snapshot` returned"
+            )
         *identity, operations, layout = json.loads(said["bank"])
         if identity != self._identity():
             raise DataError(
@@ -166,7 +168,7 @@ class Bank(ABC):
     def _check_length(self, given: int, wanted: int) -> None:
         if given != wanted:
             raise DataError(
-                f"{given} partials for {wanted} groups", hint="give one partial a group"
+                f"{given} partials for {wanted} groups", hint="give one partial per group"
             )
 
     @abstractmethod
@@ -214,7 +216,7 @@ def group_count(count: Any) -> int:
     """A number of groups, from 0 on."""
     groups = whole_number(count, "number of groups")
     if groups < 0:
-        raise DataError(f"{groups} groups", hint="there are 0 groups or more")
+        raise DataError(f"groups must be 0 or more, not {groups}")
     return groups
 
 
@@ -283,7 +285,7 @@ class Slots:
             return
         slot = int(slots[bad])
         if 0 <= slot < len(self.marks) and self.marks[slot] == self._checks:
-            raise DataError(f"group {slot} comes twice", hint="advance it once a call")
+            raise DataError(f"group {slot} comes twice", hint="advance it once per call")
         raise DataError(f"no group has number {slot}", hint="use the numbers that `add` gave")
 
     def restore(self, held: Ints) -> None:

@@ -54,7 +54,9 @@ def unpack(data: bytes, plan: SharedPlan) -> tuple[dict[str, Any], list[SliceSto
         blobs = dict(zip(items["name"].to_pylist(), items["data"].to_pylist(), strict=True))
         head = json.loads(blobs["head"])
     except (pa.ArrowInvalid, KeyError, ValueError) as error:
-        raise DataError("these bytes are no snapshot", hint="give what snapshot() made") from error
+        raise DataError(
+            "these bytes are not a snapshot", hint="give what snapshot() made"
+        ) from error
     if head["version"] != VERSION:
         raise DataError(
             f"the snapshot has format {head['version']}, this version reads {VERSION}",

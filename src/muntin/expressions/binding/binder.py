@@ -82,7 +82,9 @@ class Binder:
     def _field(self, node: exp.Column) -> pa.Field:
         found = self._fields.get(node.name.lower(), [])
         if isinstance(node.this, exp.Star) or node.args.get("db"):
-            raise BindingError(f"{node.sql(dialect='spark')} is no column", hint="name one column")
+            raise BindingError(
+                f"{node.sql(dialect='spark')} is not a column", hint="name one column"
+            )
         if not found:
             known = [field.name for fields in self._fields.values() for field in fields]
             hint = did_you_mean(node.name, known) or _nearest(node.name, known)
@@ -248,7 +250,7 @@ def _refusal(node: exp.Expr) -> BindingError:
     if isinstance(node, exp.AggFunc):
         return BindingError(
             f"the aggregate {text} cannot stand inside this expression",
-            hint="aggregates belong into SELECT and HAVING",
+            hint="aggregates belong in SELECT and HAVING",
         )
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
         return BindingError("subqueries are not supported", hint="write the values out")

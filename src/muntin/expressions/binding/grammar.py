@@ -152,8 +152,8 @@ def named_type(node: exp.DataType) -> pa.DataType:
         precision, scale = [*sizes, *(10, 0)[len(sizes) :]]
         if not 0 <= scale <= precision <= t.MAX_DIGITS:
             raise BindingError(
-                f"DECIMAL({precision},{scale}) is no type",
-                hint=f"at most {t.MAX_DIGITS} digits, of which at most all are behind the point",
+                f"DECIMAL({precision},{scale}) is not a type",
+                hint=f"at most {t.MAX_DIGITS} digits, all of which may be behind the point",
             )
         return pa.decimal128(precision, scale)
     if node.this in TYPES and not node.expressions:

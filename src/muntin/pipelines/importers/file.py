@@ -228,7 +228,7 @@ class _Importer:
             except PipelineError as error:
                 self._give_up(error)
         problems = [note.problem for note in self.notes.sorted()]
-        nothing = Problem("nothing of the file can be carried over", NOTHING_HINT)
+        nothing = Problem("nothing in the file can be translated", NOTHING_HINT)
         raise PipelineError([*problems, nothing], self.file)
 
     def _give_up(self, error: PipelineError) -> None:

@@ -185,5 +185,5 @@ def _checked(rate: float) -> Fraction:
     if isinstance(rate, bool) or not isinstance(rate, int | float | Fraction):
         raise MuntinError(f"rate is {rate!r}, not a number", hint="give rows per second, as 1000")
     if not isfinite(rate) or rate <= 0:
-        raise MuntinError(f"rate is {rate!r}", hint="give rows per second, above zero")
+        raise MuntinError(f"rate must be above zero, not {rate!r}", hint="give rows per second")
     return Fraction(rate)

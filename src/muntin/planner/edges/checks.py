@@ -63,7 +63,7 @@ def _checked(edge_class: tuple[int, int]) -> EdgeClass:
         slide, shift = (index(number) for number in edge_class)
     except (TypeError, ValueError):
         raise WindowError(
-            f"{edge_class!r} is no edge class", hint="give (slide, shift), two whole numbers"
+            f"{edge_class!r} is not an edge class", hint="give (slide, shift), two whole numbers"
         ) from None
     if slide <= 0:
         raise WindowError(

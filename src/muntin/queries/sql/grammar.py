@@ -215,7 +215,7 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
         if token.token_type == TokenType.SENTINEL or (clause and not named):
             self.refuse("expected the name of a query", f"write {example}")
         if token.token_type == TokenType.STRING:
-            self.refuse("a string is no name for a query", f"write {example}, without quotes")
+            self.refuse("a string is not a name for a query", f"write {example}, without quotes")
         self._advance()
         if self._match(TokenType.DOT, advance=False) or self._match(TokenType.DASH, advance=False):
             self.refuse(

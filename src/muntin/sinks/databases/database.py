@@ -29,7 +29,9 @@ class DatabaseSink(DriverSink):
 
     def __init__(self, patience: float) -> None:
         if patience < 0:
-            raise SinkError(f"patience is {patience}", hint="give seconds, 0 to try once")
+            raise SinkError(
+                f"patience must be 0 or more, not {patience}", hint="give seconds; 0 tries once"
+            )
         self.patience = patience
         self._run = ""
         self._keys: dict[str, tuple[str, ...]] = {}

@@ -117,7 +117,9 @@ class DuckDBSink(DatabaseSink):
     def __init__(self, path: str | os.PathLike[str], *, patience: float = PATIENCE) -> None:
         super().__init__(patience)
         if os.fspath(path).startswith(":memory:"):
-            raise SinkError(f"{path} is no file", hint="give a path, or use muntin.sinks.memory()")
+            raise SinkError(
+                f"{path} is not a file", hint="give a path, or use muntin.sinks.memory()"
+            )
         self.path = local_path(path)
         self._lock = _locks.setdefault(self.path, Lock())
         self._is_prepared = False
@@ -153,7 +155,7 @@ class DuckDBSink(DatabaseSink):
             except duckdb.Error as error:
                 raise SinkError(
                     f"cannot write results to {self.path}: {error}",
-                    hint="the batch is not committed, and comes again when the run restarts",
+                    hint="the batch is not committed, and is delivered again when the run restarts",
                 ) from error
             finally:
                 # What is not committed is gone with the connection.
@@ -177,7 +179,9 @@ class DuckDBSink(DatabaseSink):
         in_use = "close it there: one process at a time can write to a DuckDB file"
         raise SinkError(
             f"cannot open {self.path}: {failure}",
-            hint=in_use if _is_in_use(failure) else "choose a DuckDB file, or one not there yet",
+            hint=in_use
+            if _is_in_use(failure)
+            else "choose a DuckDB file, or one that does not exist yet",
         ) from failure
 
     def __repr__(self) -> str:

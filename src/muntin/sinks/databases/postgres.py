@@ -165,7 +165,10 @@ class PostgresSink(DatabaseSink):
     ) -> None:
         super().__init__(patience)
         if not schema or len(schema.encode()) > PostgresLedger.room:
-            raise SinkError(f"schema is {schema!r}", hint="use a name of 1 to 63 bytes")
+            raise SinkError(
+                f"schema must be a name of 1 to 63 bytes, not {schema!r}",
+                hint="leave it out for public",
+            )
         self.schema, self.prefix = schema, prefix
         self._address = Address(url, url_env)
         self._connection: Any = None
@@ -239,7 +242,7 @@ class PostgresSink(DatabaseSink):
             self.close()
             raise SinkError(
                 f"{self!r} is PostgreSQL {version}",
-                hint=f"use {_OLDEST} or later: earlier ones take NULL groups for different ones",
+                hint=f"use {_OLDEST} or later: earlier versions treat NULL groups as different",
             )
 
     def _words(self, error: Any) -> str:
@@ -327,7 +330,7 @@ class Address:
         except psycopg.Error:
             shown = scheme if separator and scheme in ("postgres", "postgresql") else "another form"
             raise SinkError(
-                f"{self.origin} is no address of a PostgreSQL server ({shown})",
+                f"{self.origin} is not the address of a PostgreSQL server ({shown})",
                 hint="write postgresql://user:password@host:port/database, with %-escapes for "
                 "characters other than letters and digits",
             ) from None

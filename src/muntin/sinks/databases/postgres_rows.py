@@ -90,7 +90,7 @@ def _timestamps(table: str, name: str, array: pa.Array) -> pa.Array:
 def _checked(table: str, name: str, array: pa.Array) -> pa.Array:
     if pc.any(pc.match_substring(array, "\0")).as_py():
         raise SinkError(
-            f"column {name} of table {table} has a string with a zero character, which "
+            f"column {name} of table {table} has a string with a NUL character, which "
             "PostgreSQL cannot hold",
             hint="leave such rows out with WHERE, or write to a parquet or duckdb sink",
         )

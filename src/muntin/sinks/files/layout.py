@@ -36,7 +36,7 @@ def folder_of(query: str) -> str:
     """
     if not _QUERY_NAME.fullmatch(query):
         raise SinkError(
-            f"{query!r} is no name of a query", hint="names have letters, digits and _ only"
+            f"{query!r} is not a valid query name", hint="names have letters, digits and _ only"
         )
     name = query.lower()
     return f"q-{name}" if name.startswith("_") else name
@@ -92,7 +92,7 @@ def check_owner(root: Path, run: str) -> str | None:
             )
         if foreign:
             raise SinkError(
-                f"{root} holds other files than results of Muntin, such as {foreign[0]}",
+                f"{root} holds files other than results of Muntin, such as {foreign[0]}",
                 hint="choose an empty folder, or one that does not exist",
             )
     elif run and owner and owner != run:
@@ -117,7 +117,7 @@ def declared(root: Path) -> dict[str, pa.Schema]:
     except FileNotFoundError:
         raise SinkError(
             f"{path} is missing, so that queries without results are not known",
-            hint="restore it from a copy; the run makes it again when it starts",
+            hint="restore it from a copy; the run creates it again when it starts",
         ) from None
     return {
         name: pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))

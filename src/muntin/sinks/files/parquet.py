@@ -33,7 +33,7 @@ class ParquetWriter(Writer[FileEntry]):
         """Write one file for each query that has rows; they are on the disk on return."""
         if not Path(self.root).is_dir():
             raise SinkError(
-                f"{self.root} is no folder on this worker",
+                f"{self.root} is not a folder on this worker",
                 hint="on a cluster, results go to a folder that the driver and all workers share",
             )
         written: list[Path] = []
@@ -82,7 +82,9 @@ class ParquetSink(Sink[FileEntry]):
         self, folder: str | os.PathLike[str], *, compact_every: int | None = COMPACT_EVERY
     ) -> None:
         if compact_every is not None and compact_every < 1:
-            raise SinkError(f"compact_every is {compact_every}", hint="use 1 or more, or None")
+            raise SinkError(
+                f"compact_every must be 1 or more, not {compact_every}", hint="None never compacts"
+            )
         self.root = local_path(folder)
         self.compact_every = compact_every
         self._log = CommitLog(self.root)

@@ -28,8 +28,8 @@ _THREADS = 8
 class Output(Mapping[str, pa.Table]):
     """A folder of results by query name, regardless of case.
 
-    Every access looks at what is committed at that moment, also while a run writes there and
-    compacts. Rows come in no promised order.
+    Every access looks at what is committed at that moment, even while a run writes there and
+    compacts. The order of rows is not guaranteed.
 
     Args:
         root: The folder.
@@ -157,9 +157,12 @@ def read(folder: str | os.PathLike[str], *, on_missing: Literal["fail", "skip"] 
 
     Args:
         folder: The folder of the sink.
-        on_missing: What a file that was deleted does: it fails the reading, or its results are
-            left out, as where old ones are deleted on purpose.
+        on_missing: What happens if a file was deleted: ``fail`` refuses to read, ``skip`` leaves
+            out its results, for folders from which old files are deleted on purpose.
     """
     if on_missing not in ("fail", "skip"):
-        raise SinkError(f"on_missing is {on_missing!r}", hint="use fail or skip")
+        raise SinkError(
+            f"on_missing must be fail or skip, not {on_missing!r}",
+            hint="skip leaves out what was deleted",
+        )
     return Output(local_path(folder), skips_missing=on_missing == "skip")

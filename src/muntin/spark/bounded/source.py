@@ -143,7 +143,7 @@ def check_plan(plan: SharedPlan) -> None:
             if not lowering.aggregate.commutative:
                 raise AggregateError(
                     f"{lowering.name} of query {final.name} depends on the order of rows, and "
-                    "workers see them in none",
+                    "workers see them in no particular order",
                     hint=f"use first, last, min_by or max_by, {remedy}",
                 )
 

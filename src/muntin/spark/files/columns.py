@@ -79,7 +79,7 @@ def as_parsed(column: pa.ChunkedArray, kind: pa.DataType, zone: Zone = UTC) -> p
             column = pc.utf8_lower(column)
         return column.cast(kind)
     except pa.ArrowInvalid as error:
-        raise UnlikeSparkError(f"a value is no {kind}: {error}") from error
+        raise UnlikeSparkError(f"a value is not a {kind}: {error}") from error
 
 
 def _family(kind: pa.DataType) -> str:

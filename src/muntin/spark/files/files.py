@@ -48,16 +48,15 @@ def files(
     schema: Any = None,
     **options: str | bool | int,
 ) -> Files:
-    """Describe files for ``aggregate``: Spark's workers read them, and nothing goes through Java.
+    """Files that Spark's workers read themselves, so that no row passes through the JVM.
 
-    Answers are those that Spark's reader would lead to. Where workers could not read exactly the
-    same (another file system, an unusual option, a value that is not plainly of its column's
-    type), Spark's reader is used.
+    Answers are the same as with Spark's reader. Where workers might read something differently
+    (another file system, an unusual option, a value in unusual notation), Spark's reader is used.
 
     Args:
         path: A file, a folder, a pattern, or a list of these. Folders named ``column=value``
             become columns, as in Spark.
-        format: ``parquet``, ``csv`` or ``json`` (an object a line).
+        format: ``parquet``, ``csv`` or ``json`` (one object per line).
         schema: The columns, as Spark's readers take them: ``"ts TIMESTAMP, price DOUBLE"`` or a
             StructType; or a pyarrow Schema. Without it, CSV and JSON are read once more to find
             the types.

@@ -48,8 +48,8 @@ class Arrivals:
         gone = next(self.missing(), None)
         if gone is not None and session.conf.get(_IGNORE, "false") != "true":
             raise DataError(
-                f"{gone}, which batch {batch} reads, is not there any more",
-                hint=f"put the file back and start again, or set {_IGNORE} to do without it",
+                f"{gone}, which batch {batch} reads, no longer exists",
+                hint=f"put the file back and start again, or set {_IGNORE} to continue without it",
             )
 
     def missing(self) -> Iterator[str]:

@@ -15,9 +15,9 @@ from muntin.spark.streaming.checkpoint.records import BatchRecord, RecordLog
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
 
 _PLANNED = (
-    "results of the batch may be committed, so nothing is changed. Restore the folder spark of the "
-    "checkpoint from a copy that has the offsets of the batch; or start with an empty checkpoint "
-    "and another folder for results"
+    "results of the batch may be committed, so nothing was changed. Restore the folder spark of "
+    "the checkpoint from a copy that has the offsets of the batch; or start with an empty "
+    "checkpoint and another folder for results"
 )
 
 
@@ -38,8 +38,8 @@ def check_moment(records: RecordLog, logs: SparkLogs, changes: int) -> None:
     for name, batch in (("spark/offsets", logs.planned()), ("batches", newest)):
         if not last <= batch <= last + 1:
             raise CheckpointError(
-                f"the checkpoint is not of one moment: {name} ends with batch {batch}, and "
-                f"spark/commits with batch {last}",
+                f"the parts of the checkpoint do not belong together: {name} ends with batch "
+                f"{batch}, and spark/commits with batch {last}",
                 hint=RESTORE,
             )
     if records.newest("outcome") > newest:
@@ -95,7 +95,7 @@ def check_states(folder: Path, batch: int, tokens: Sequence[str], found: Mapping
         if found.get(bucket, "") != token:
             raise CheckpointError(
                 f"the state of bucket {bucket} in {folder / 'state'} is not what batch {batch - 1} "
-                "left there: it was removed, put back or exchanged",
+                "left there: it was removed, replaced by an older one or swapped",
                 hint=f"nothing of batch {batch} is committed; {RESTORE}",
             )
 
@@ -113,7 +113,7 @@ def check_offsets(record: BatchRecord, offsets: Sequence[str]) -> None:
         raise CheckpointError(
             f"batch {record.batch} was planned before over {len(record.offsets)} sources, and "
             f"spark/offsets has {len(offsets)} for it",
-            hint="go on with the source that the checkpoint was made with",
+            hint="continue with the source that the checkpoint was made with",
         )
 
 
@@ -165,11 +165,11 @@ class Delivery:
             if not accepts_gaps:
                 raise SinkError(
                     told,
-                    hint="restore it from a copy; or start anew, with an empty checkpoint and "
-                    "another place for results; or go on without them, with on_gap='accept' "
+                    hint="restore it from a copy; or start afresh, with an empty checkpoint and "
+                    "another place for results; or continue without them, with on_gap='accept' "
                     "(--on-gap accept)",
                 )
-            _logger.warning("%s: the run goes on without them", told)
+            _logger.warning("%s: the run continues without them", told)
         if behind:
             self.sink.skip_to(behind, run)
         self.sink.recover(last_batch, run=run)

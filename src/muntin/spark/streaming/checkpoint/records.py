@@ -272,6 +272,6 @@ def _check_repeat(known: BatchOutcome, found: BatchOutcome) -> None:
         return
     raise RunError(
         f"batch {found.batch} was run before, and is not the same now: {difference}",
-        hint="its results may be committed, so nothing is changed. Bring its rows back as they "
+        hint="its results may be committed, so nothing was changed. Restore its rows as they "
         f"were and start again; or {RESTORE}",
     )

@@ -121,10 +121,10 @@ class BatchRunner:
         if record is None or not record.is_closing:
             if records.outcome(last + 1) is not None:
                 raise RunError(
-                    f"batch {last + 1} had begun when a run before ended, and its results may be "
+                    f"batch {last + 1} had begun when an earlier run ended, and its results may be "
                     "committed",
-                    hint="start again with the same checkpoint, let the batch come to its end, and "
-                    "stop with flush=True then",
+                    hint="start again with the same checkpoint, let the batch finish, and then "
+                    "stop with flush=True",
                 )
             record = self._closing(last)
             records.write_record(record)
@@ -223,8 +223,7 @@ class BatchRunner:
             raise RunError(
                 f"batch {record.batch} came back with {len(reports)} of "
                 f"{self._checkpoint.buckets.count} buckets, {covered} of them written",
-                hint="this is a mistake in Muntin: nothing of the batch is committed, please "
-                "report it",
+                hint="this is a bug in Muntin: nothing of the batch is committed, please report it",
             )
 
     def _check_states(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:

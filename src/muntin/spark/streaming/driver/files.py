@@ -134,7 +134,7 @@ class FileReader:
                     named = piece.path in error.message
                     raise DataError(
                         error.message if named else f"{piece.path}: {error.message}",
-                        hint="mend the file in its place, and start again",
+                        hint="repair the file in place, and start again",
                     ) from error
 
     def _pieces(self, batch: pa.RecordBatch) -> Iterator[Piece]:

@@ -77,20 +77,20 @@ class Run:
             self._start()
 
     def add(self, query: QueriesLike) -> None:
-        """Let queries join, from the next batch on; the change is durable on return.
+        """Add queries, from the next batch on; the change is durable on return.
 
         They answer at least every window that starts after the largest event time of the batches
-        before, and earlier ones where what is kept holds all their rows. Of several queries all
-        join, or none. ``CREATE OR REPLACE QUERY`` replaces the one of its name, which answers
-        nothing more, not even its open windows; ``DROP QUERY`` removes one.
+        before, and earlier ones if the state still holds all their rows. Several queries join
+        together or not at all. ``CREATE OR REPLACE QUERY`` replaces the query of that name, which
+        answers nothing more, not even its open windows; ``DROP QUERY`` removes one.
 
         Raises:
-            MuntinError: If a query cannot be understood, or its name is taken. The run goes on.
+            MuntinError: If a query cannot be read, or its name is taken. The run continues.
         """
         self._apply(statements_of(query, [each.name for each in self._planner.catalog]))
 
     def remove(self, name: str) -> None:
-        """Let a query leave: from the next batch on it answers nothing."""
+        """Remove a query: from the next batch on it answers nothing."""
         self._apply([DropQuery(name)])
 
     def refresh(self, table: str) -> None:
@@ -148,9 +148,9 @@ class Run:
         return bool(query.isActive) or self._driver.is_restarting or query is not self._driver.query
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the run ends, or so many seconds; whether it has ended.
+        """Wait until the run ends, or for some seconds; whether it has ended.
 
-        Ctrl-C ends the wait with a ``KeyboardInterrupt``; the run goes on until it is stopped.
+        Ctrl-C ends the wait with a ``KeyboardInterrupt``; the run continues until it is stopped.
 
         Raises:
             RunError: If it failed, with the reason.
@@ -182,11 +182,11 @@ class Run:
         return False
 
     def stop(self, *, flush: bool = False) -> None:
-        """Finish the batch that runs, and stop; the checkpoint can be continued.
+        """Finish the running batch, and stop; the checkpoint can be resumed.
 
         Args:
-            flush: Answer the windows that are open, too, also of a run that has ended. The
-                checkpoint cannot be continued then: more rows may belong to these windows.
+            flush: Also answer the open windows, even of a run that has already ended. The
+                checkpoint cannot be resumed then: further rows may belong to these windows.
         """
         if self._is_released:
             if not flush or is_complete(self._checkpoint.root):

@@ -272,7 +272,7 @@ def _check_order(plan: SharedPlan) -> None:
                 [
                     Problem(
                         "an aggregate depends on the order of rows, and a stream's tasks see "
-                        "them in none",
+                        "them in no particular order",
                         "use a commutative aggregate, or muntin.aggregate over bounded data",
                         final.name,
                     )

@@ -19,10 +19,10 @@ class RunProgress:
     Attributes:
         is_active: Whether batches are run.
         queries: How many queries there are.
-        batches: How many batches have come to their end.
+        batches: How many batches have finished.
         rows: Rows that came in.
         late_rows: Rows below the watermark, which were dropped.
-        bad_rows: Rows without a time that can be used, which were dropped.
+        bad_rows: Rows without a usable time, which were dropped.
         results: Rows of results by query, for those that run.
         errors: Failed values by query: overflow, division by zero, a bad cast.
         seen: The largest event time, in ticks; None before the first.
@@ -50,7 +50,7 @@ class RunProgress:
 
     @property
     def rate(self) -> float:
-        """Rows a second in the last batch."""
+        """Rows per second in the last batch."""
         return self.batch_rows / self.batch_seconds if self.batch_seconds else 0.0
 
     @property

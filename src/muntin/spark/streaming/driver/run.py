@@ -74,43 +74,44 @@ def run(
 ) -> Run:
     """Answer many sliding-window queries over a stream in one shared pass.
 
-    Let W be the largest event time of all earlier batches less ``lateness``. A row below W is
+    Let W be the largest event time of all earlier batches minus ``lateness``. A row below W is
     late: it is dropped and counted. A window is answered once, in the first batch after which W
     has reached its end.
 
-    A run that is started again with the same checkpoint goes on where it was, with the queries
-    it had. What the ``queries`` argument says differently from the last start is applied: a name
-    that is added joins, one that is gone leaves, one whose query differs is replaced.
+    A run that is started again with the same checkpoint resumes where it left off, with the
+    queries it had. Differences between the ``queries`` argument and that of the last start are
+    applied: a new name joins, a missing name leaves, a changed query is replaced.
 
     Args:
         stream: A streaming DataFrame, from any source that Spark can read; or files that arrive in
             a folder, which Spark's workers read themselves (:func:`muntin.files`).
         queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
         time: The column of event times: timestamps, dates or integers.
-        name: What FROM must call the stream; any name will do if not given.
+        name: What FROM must call the stream; by default FROM may use any name.
         tables: Frames that queries may join, by name; each is read when the run starts, and
             again by :meth:`Run.refresh`.
         lateness: How far rows may be out of order: a duration, or a number if times are numbers.
-        advance_when_idle: How long the stream may be silent before the clock moves it: then W is
-            the largest event time plus the clock elapsed since, less ``lateness``, until a row
-            comes. Only rows move it unless given. A checkpoint has it from its beginning, or not.
-        trigger: How often a batch begins, as in "10 seconds"; "available_now" to take in what
-            there is and end; as fast as possible unless said otherwise.
-        sink: Where results go, from ``muntin.sinks``; the driver's memory unless said otherwise.
-        checkpoint: A folder of this run's own; a temporary one unless said otherwise.
-        on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and is
-            counted, or it ends the run.
-        on_bad_row: What a row without a time that can be used does: it is left out and counted,
-            or it ends the run.
-        on_gap: What results do that are missing from the sink, though a batch before has delivered
-            them: they end the start, or are accepted as lost. Sinks that keep nothing
-            themselves (memory, console, callback) have no gaps.
-        side_output: Where rows go that are late or bad, with all their columns: a folder, a sink,
-            or a function of the batch id, ``late_rows`` or ``bad_rows``, and the rows.
-        max_ahead: How far ahead of the clock a time may be; a row beyond is a bad row. None for
-            any. Times that are numbers have no clock.
+        advance_when_idle: How long the stream may be silent before the clock moves W: it is then
+            the largest event time plus the time elapsed since, minus ``lateness``, until a row
+            arrives. By default only rows move W. A checkpoint has it from its first start, or
+            never.
+        trigger: How often a batch begins, as in "10 seconds"; "available_now" to process what
+            there is and end; by default, as fast as possible.
+        sink: Where results go, from ``muntin.sinks``; by default, the driver's memory.
+        checkpoint: A folder that belongs to this run; by default, a temporary one.
+        on_error: What happens to a value that fails (overflow, division by zero): ``null`` makes
+            it NULL and counts it, ``fail`` ends the run.
+        on_bad_row: What happens to a row without a usable time: ``skip`` leaves it out and counts
+            it, ``fail`` ends the run.
+        on_gap: What happens if results are missing from the sink, though an earlier batch
+            delivered them: ``fail`` refuses the start, ``accept`` continues without them. Sinks
+            that keep nothing themselves (memory, console, callback) have no gaps.
+        side_output: Where late and bad rows go, with all their columns: a folder, a sink, or a
+            function of the batch id, ``late_rows`` or ``bad_rows``, and the rows.
+        max_ahead: How far ahead of the clock a time may be; a row beyond that is a bad row. None
+            for no limit. Times that are numbers have no clock.
         partitions: How many tasks keep state, about the number of cores; fixed by the checkpoint.
-        buckets: How many parts state is kept in; fixed by the checkpoint.
+        buckets: How many pieces state is split into; fixed by the checkpoint.
         strategy: What queries share; see ``muntin.aggregate``.
         optimizer: Who decides which queries share slices; see ``muntin.aggregate``. A stream
             shares all until batches have told how many rows come. ``auto`` and ``tri_weave``
@@ -131,7 +132,7 @@ def run(
             may be slow.
 
     Returns:
-        The run, which has started.
+        The running stream.
 
     Raises:
         MuntinError: If anything is wrong with the arguments, the session or the checkpoint.
@@ -225,9 +226,9 @@ def _heartbeat(
         if idleness is None:
             return None
         raise CheckpointError(
-            f"the run in {checkpoint.root} was begun without advance_when_idle, and Spark adds no "
-            "source to a checkpoint",
-            hint="go on without it, or start with an empty checkpoint",
+            f"the run in {checkpoint.root} was begun without advance_when_idle, and Spark cannot "
+            "add a source to a checkpoint",
+            hint="continue without it, or start with an empty checkpoint",
         )
     return Heartbeat(checkpoint.root, idleness, lambda: (runner.outcome, planner.current.windows))
 
@@ -259,7 +260,7 @@ def read_limits(
     late = Timeline.of(schema, time).lateness(lateness)
     ahead = None if max_ahead is None else duration(max_ahead)
     if ahead is not None and ahead < 0:
-        raise WindowError(f"max_ahead is {max_ahead!r}", hint="use 0 or more, or None")
+        raise WindowError(f"max_ahead must be 0 or more, or None, not {max_ahead!r}")
     return Limits(late, ahead, fail_on_bad_rows, fail_on_errors)
 
 
@@ -277,7 +278,8 @@ def read_idleness(
         )
     if is_plain(limit) or duration(limit) <= 0:
         raise WindowError(
-            f"advance_when_idle is {limit!r}", hint="write a duration, as in '1 minute'"
+            f"advance_when_idle must be a positive duration, not {limit!r}",
+            hint="write it as in '1 minute'",
         )
     return Idleness(duration(limit), limits.lateness, started)
 
@@ -285,7 +287,7 @@ def read_idleness(
 def is_fail(option: str, value: str, other: str) -> bool:
     """Whether an option says that the run is to fail; it may say one other thing."""
     if value not in (other, "fail"):
-        raise DataError(f"{option} is {value!r}", hint=f"use {other} or fail")
+        raise DataError(f"{option} must be {other} or fail, not {value!r}")
     return value == "fail"
 
 
@@ -305,7 +307,7 @@ def read_trigger(trigger: str | timedelta | None) -> dict[str, Any]:
         )
     ticks = duration(trigger)
     if ticks < 0:
-        raise WindowError(f"trigger is {trigger!r}", hint="use 0 or more")
+        raise WindowError(f"trigger must be 0 or more, not {trigger!r}")
     return {"processingTime": f"{ticks // 1000} milliseconds"}
 
 
@@ -313,7 +315,7 @@ def bucket_count(partitions: int, buckets: int | None) -> Buckets:
     """How state is spread."""
     for option, value in (("partitions", partitions), ("buckets", buckets)):
         if value is not None and not (is_plain(value) and 1 <= value <= 1 << 16):
-            raise DataError(f"{option} is {value!r}", hint="use a number from 1 to 65536")
+            raise DataError(f"{option} must be a number from 1 to 65536, not {value!r}")
     if buckets is None:
         return Buckets.by_default(partitions)
     if buckets < partitions:

@@ -57,8 +57,8 @@ def session_of(data: Any) -> SparkSession:
     if not hasattr(data, "isStreaming"):
         raise DataError(
             f"cannot run over data of type {type(data).__name__}",
-            hint="give a streaming DataFrame, as spark.readStream makes it, or muntin.files(...); "
-            "muntin.aggregate is for bounded data",
+            hint="give a streaming DataFrame, as spark.readStream returns it, or "
+            "muntin.files(...); muntin.aggregate is for bounded data",
         )
     session: SparkSession = data.sparkSession
     return session

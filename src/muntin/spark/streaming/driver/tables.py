@@ -98,7 +98,7 @@ def _collected(name: str, frame: Any) -> pa.Table:
         reason, _ = reason_of(str(error))
         raise DataError(
             f"table {name!r} cannot be read: {reason}",
-            hint="a run that is under way goes on with what it has of the table",
+            hint="a running stream keeps the version it has",
         ) from error
 
 
