@@ -1,0 +1,296 @@
+"""Queries whose answers are rows with lifetimes, as a tree of operators.
+
+A row of a stream under ``[RANGE T]`` lives for ``[ts, ts + T)``. A result lives from the largest
+time of its parts to the least of their ends, and the answer at an instant is the relational query
+over the rows alive then. The label of an edge says how its rows come to an end, which decides what
+an operator keeps and how a query can show its results.
+
+Every node has a schema. Expressions of a node are bound to the schema of its input, keys are
+places of columns in it. Column names of a schema are unique.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from muntin.expressions import Bound
+from muntin.plan.timeline import Timeline
+
+# MON: results never end. WKS: all live equally long. WK: each end is known when a row is born.
+# STR: some ends depend on rows to come.
+Label = Literal["MON", "WKS", "WK", "STR"]
+
+Keys: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a node: its name, and its expression over the input's columns."""
+
+    name: str
+    value: Bound
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """The rows of one stream that satisfy a condition, each alive for ``range`` ticks.
+
+    Without a range rows never end. The condition and the columns are bound to the stream's schema.
+    """
+
+    stream: str
+    range: int | None
+    where: Bound | None
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return pa.schema([pa.field(each.name, each.value.type) for each in self.columns])
+
+    @property
+    def label(self) -> Label:
+        """How its rows end."""
+        return "MON" if self.range is None else "WKS"
+
+
+@dataclass(frozen=True)
+class Select:
+    """Rows of the input that satisfy a condition, with columns computed from them."""
+
+    input: Node
+    where: Bound | None
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return pa.schema([pa.field(each.name, each.value.type) for each in self.columns])
+
+    @property
+    def label(self) -> Label:
+        """How its rows end."""
+        return self.input.label
+
+
+@dataclass(frozen=True)
+class Join:
+    """Combinations of one row of each input that are alive together and have equal keys.
+
+    The columns are those of all inputs, one after the other. NULL equals nothing; NaN equals NaN,
+    and -0.0 equals 0.0. ``residual`` is a further condition over these columns.
+    """
+
+    inputs: tuple[Node, ...]
+    keys: tuple[Keys, ...]
+    residual: Bound | None = None
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of all inputs."""
+        return pa.schema([field for each in self.inputs for field in each.schema])
+
+    @property
+    def label(self) -> Label:
+        """How its rows end."""
+        labels = {each.label for each in self.inputs}
+        if "STR" in labels:
+            return "STR"
+        return "MON" if labels == {"MON"} else "WK"
+
+
+@dataclass(frozen=True)
+class Exists:
+    """Rows of the left input while a partner is alive on the right; ``negated``, while none is.
+
+    ``residual`` is a condition over the columns of both. ``null_aware`` is the meaning of IN and
+    NOT IN: then the one key is x on the left and y on the right, and a NULL is neither equal nor
+    different. ``whole`` keeps a left row only where no partner is alive at any instant of its
+    life, with its whole lifetime: EMIT UNMATCHED.
+    """
+
+    left: Node
+    right: Node
+    keys: tuple[Keys, Keys]
+    residual: Bound | None = None
+    negated: bool = False
+    null_aware: bool = False
+    whole: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the left input."""
+        return self.left.schema
+
+    @property
+    def label(self) -> Label:
+        """How its rows end."""
+        return "STR"
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Each combination of values once, for as long as some row has it. NULLs are equal here."""
+
+    input: Node
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the input."""
+        return self.input.schema
+
+    @property
+    def label(self) -> Label:
+        """How its rows end."""
+        label = self.input.label
+        return label if label in ("STR", "MON") else "WK"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """EXCEPT ALL, EXCEPT or INTERSECT of two inputs with the columns of the left.
+
+    ``all`` is the bag difference: of a value that the left holds m times and the right n times,
+    max(m - n, 0) left rows, the youngest. ``except`` and ``intersect`` show a value once, while
+    the left holds it and the right does not, or does. NULLs are equal here.
+    """
+
+    left: Node
+    right: Node
+    kind: Literal["all", "except", "intersect"]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the left input."""
+        return self.left.schema
+
+    @property
+    def label(self) -> Label:
+        """How its rows end."""
+        return "STR"
+
+
+@dataclass(frozen=True)
+class Union:
+    """The rows of all inputs, with the columns of the first: UNION ALL."""
+
+    inputs: tuple[Node, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the first input."""
+        return self.inputs[0].schema
+
+    @property
+    def label(self) -> Label:
+        """How its rows end: equally long only where all windows have one length."""
+        labels = {each.label for each in self.inputs}
+        if len(labels) > 1:
+            return "STR" if "STR" in labels else "WK"
+        (label,) = labels
+        same = len({_length(each) for each in self.inputs}) == 1
+        return label if label != "WKS" or same else "WK"
+
+
+Node: TypeAlias = Windowed | Select | Join | Exists | Distinct | Difference | Union
+
+
+def _length(node: Node) -> int | None:
+    """How long rows of a weakest edge live."""
+    if isinstance(node, Windowed):
+        return node.range
+    if isinstance(node, Select):
+        return _length(node.input)
+    return _length(node.inputs[0]) if isinstance(node, Union) else None
+
+
+@dataclass(frozen=True)
+class RowFinal:
+    """How one query shows the rows of its root.
+
+    Attributes:
+        name: The query's name.
+        root: The operator whose rows are shown.
+        show: ``rows`` with lifetimes (without SLIDE), or with SLIDE the answer at each window end;
+            ``istream`` and ``dstream``, what entered and left it since the instant before.
+        output: ``append`` where ends are known when rows are born, or ``final`` (a row once its
+            end is known) or ``changes`` ('+' and '-').
+        slide: Ticks between window ends, if there is a SLIDE.
+        phase: Window ends are at ``phase`` modulo ``slide``.
+        range: The longest RANGE of the query, which ``window_start`` goes back by.
+        restore: Show what lived only between two window ends once, at the next.
+        internal: Results never end: ``valid_to`` is NULL.
+        lasts: ``Wstream(...)[RANGE t]``: results live for ``t`` ticks, whatever their parts do.
+        timeline: The type and zone of the times shown: that of the first stream in FROM.
+        sql: The query as text, for ``explain`` and for what is written down.
+    """
+
+    name: str
+    root: Node
+    timeline: Timeline
+    show: Literal["rows", "istream", "dstream"] = "rows"
+    output: Literal["append", "final", "changes"] = "append"
+    slide: int | None = None
+    phase: int = 0
+    range: int | None = None
+    restore: bool = False
+    internal: bool = False
+    lasts: int | None = None
+    sql: str = ""
+
+    @cached_property
+    def streams(self) -> frozenset[str]:
+        """The streams that the query reads: it moves by the least watermark of these."""
+        return frozenset(each.stream for each in leaves(self.root))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the results."""
+        time = self.timeline.type
+        if self.slide is not None:
+            lead = [pa.field("window_start", time), pa.field("window_end", time)]
+        elif self.show != "rows":
+            lead = [pa.field("at", time)]
+        else:
+            lead = [pa.field("valid_from", time), pa.field("valid_to", time)]
+            if self.output == "changes":
+                lead = [pa.field("op", pa.string()), pa.field("at", time), *lead]
+        return pa.schema([*lead, *self.root.schema])
+
+
+def inputs(node: Node) -> tuple[Node, ...]:
+    """The inputs of an operator, left to right."""
+    if isinstance(node, Windowed):
+        return ()
+    if isinstance(node, Join | Union):
+        return node.inputs
+    if isinstance(node, Exists | Difference):
+        return (node.left, node.right)
+    return (node.input,)
+
+
+def leaves(node: Node) -> tuple[Windowed, ...]:
+    """The windowed streams below an operator, left to right."""
+    if isinstance(node, Windowed):
+        return (node,)
+    return tuple(leaf for each in inputs(node) for leaf in leaves(each))
+
+
+@dataclass(frozen=True)
+class StreamSchema:
+    """The columns of a stream, and which of them is its time."""
+
+    schema: pa.Schema
+    timeline: Timeline
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """All queries over rows with lifetimes, and the streams they read by name."""
+
+    streams: dict[str, StreamSchema]
+    finals: tuple[RowFinal, ...]
