@@ -37,7 +37,7 @@ CALLS = """
 import json, random
 import muntin
 from numba.core import event
-from muntin import compiled
+from muntin import _compiled as compiled
 from muntin_bench.planning import cold, workloads
 from muntin.cli.demo_measure import draw
 from muntin.testing import trades
@@ -76,7 +76,7 @@ def test_nothing_is_compiled_after_it() -> None:
 KERNEL = """
 import logging, sys
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
-from muntin import compiled
+from muntin import _compiled as compiled
 compiled._PATIENCE = 0.0
 sys.path.insert(0, sys.argv[1] if len(sys.argv) > 1 else "")
 @compiled.compiled

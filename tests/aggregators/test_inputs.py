@@ -174,7 +174,7 @@ def test_ranges_may_be_numpy_integers_and_must_be_listed():
 
 def test_a_bank_takes_a_resolved_aggregate():
     assert legal("sum") == legal(SUM)
-    with pytest.raises(AggregateError, match="no aggregate"):
+    with pytest.raises(AggregateError, match="not an aggregate"):
         legal(7)
     with pytest.raises(AggregateError, match="resolve"):
         bank("panes_inv", SUM.algebra, [2])

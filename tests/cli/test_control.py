@@ -64,7 +64,7 @@ def test_nonsense_is_answered_and_does_no_harm(
         caller.connect("control/socket")
         for sent, word in (
             (b"nonsense", b"no JSON"),
-            (b"[1]", b"no object"),
+            (b"[1]", b"not a JSON object"),
             (b"\xff", b"no JSON"),
         ):
             lines.write(sent + b"\n")

@@ -206,7 +206,7 @@ def test_a_start_that_is_refused_leaves_all_files_of_state(tmp_path: Path) -> No
     checkpoint.release()
     # As if the commits were gone: no batch seems to be committed.
     again = Checkpoint(tmp_path, Buckets(1, 4))
-    with pytest.raises(CheckpointError, match="not of one moment"):
+    with pytest.raises(CheckpointError, match="do not belong together"):
         again.check()
     again.release()
     assert all(path.exists() for path in files)

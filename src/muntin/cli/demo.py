@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pyarrow as pa
 import typer
 from rich.console import Console
 
 from muntin.cli.files import SIGNALLED, FailedRunError
 from muntin.cli.run import quiet_session, starting
-from muntin.cli.screen.lines import TextLines
-from muntin.cli.screen.live import LiveScreen
-from muntin.cli.screen.screen import Screen, plain_rows, row_text, window_text
 from muntin.cli.screen.signals import Signals
-from muntin.spark.streaming.driver.progress import RunProgress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +47,7 @@ def demo(
         measure,
         report,
     )
+    from muntin.cli.screen.demo import make_demo_screen  # noqa: PLC0415
     from muntin.spark import stop  # noqa: PLC0415
 
     console = Console(highlight=False)
@@ -153,36 +148,3 @@ def _show_plan(running: PipelineRun, console: Console) -> None:
         console.print(line, markup=False, no_wrap=True, overflow="ellipsis")
     if len(lines) > _PLAN_LINES:
         console.print(f"... lines left out: {len(lines) - _PLAN_LINES:,}", style="dim")
-
-
-_SHOWN = 3
-
-
-class SampledLines(TextLines):
-    """Lines of progress with the last results of a few queries: all of them would flood."""
-
-    def __init__(self, out: IO[str]) -> None:
-        super().__init__(out, out)
-        self._last: dict[str, dict[str, Any]] = {}
-
-    def results(self, batch: int, query: str, table: pa.Table) -> None:
-        """Keep the last result of each query, the latest queries last."""
-        del batch
-        with self._lock:
-            self._last.pop(query, None)
-            self._last[query] = plain_rows(table.slice(table.num_rows - 1))[0]
-
-    def progress(self, stream: str, progress: RunProgress, rate: float | None) -> None:
-        """Write the line, and some results below."""
-        super().progress(stream, progress, rate)
-        with self._lock:
-            latest = list(self._last.items())[-_SHOWN:]
-        lines = [f"  {name}  {window_text(row)}  {row_text(row)}" for name, row in latest]
-        self._write(self._results, lines)
-
-
-def make_demo_screen(console: Console) -> Screen:
-    """The screen for where standard output goes."""
-    if console.is_terminal:
-        return LiveScreen(console, footer="synthetic trades, on Spark on this machine")
-    return SampledLines(sys.stdout)

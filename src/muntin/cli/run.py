@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from muntin.cli.files import SIGNALLED, FailedRunError, File, Output, Settings, read_file
-from muntin.cli.screen.screen import Screen
 from muntin.cli.screen.signals import Signals
 
 if TYPE_CHECKING:

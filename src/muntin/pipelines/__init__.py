@@ -6,7 +6,7 @@ from muntin.pipelines.model import Pipeline, PipelineError, Place, SinkSpec, Str
 from muntin.pipelines.reader import read
 
 if TYPE_CHECKING:
-    from muntin.pipelines.run import PipelineRun
+    from muntin.pipelines.handle import PipelineRun
     from muntin.pipelines.runner import run
 
 __all__ = [
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
 
         return run
     if name == "PipelineRun":
-        from muntin.pipelines.run import PipelineRun  # noqa: PLC0415
+        from muntin.pipelines.handle import PipelineRun  # noqa: PLC0415
 
         return PipelineRun
     raise AttributeError(f"module 'muntin.pipelines' has no attribute {name!r}")

@@ -19,7 +19,7 @@ from threading import Thread
 from typing import Any
 
 from muntin.errors import MuntinError, did_you_mean
-from muntin.pipelines.run import PipelineRun
+from muntin.pipelines.handle import PipelineRun
 from muntin.queries import Query
 from muntin.spark.streaming.driver.progress import RunProgress
 

@@ -16,8 +16,8 @@ from muntin import sinks
 from muntin.errors import DataError, MuntinError
 from muntin.pipelines import rate
 from muntin.pipelines.fan_out import FanOutSink, LastRows, Takes, Watcher
+from muntin.pipelines.handle import PipelineRun, TableWatcher
 from muntin.pipelines.model import Pipeline, SinkSpec, StreamSpec, TableSpec
-from muntin.pipelines.run import PipelineRun, TableWatcher
 from muntin.sinks import Sink
 from muntin.spark import SparkWarning
 from muntin.spark import session as make_session

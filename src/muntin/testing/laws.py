@@ -65,7 +65,7 @@ def check_laws(aggregate: Aggregate, rows: Sequence[Any]) -> None:
 
     >>> import pyarrow as pa
     >>> from muntin.aggregates import resolve
-    >>> check_laws(resolve("sum", [pa.float64()]).algebra, [1e308, -1.0, 5e-324, math.inf, None])
+    >>> check_laws(resolve("sum", [pa.float64()]).algebra, [1e308, -1.0, 5e-324, None])
     """
     third = len(rows) // 3
     a, b, c = (

@@ -73,5 +73,5 @@ def _class_for(name: str, aggregate: ResolvedAggregate) -> type[Bank]:
     raise AggregateError(
         f"{aggregate.name}({types}) has no bank of {name}",
         hint="banks take sums, counts and what is read off them (of doubles: slickdeque_inv), and "
-        "min and max of fixed width; create an aggregator a group for others",
+        "min and max of fixed width; for others, create one aggregator per group",
     )

@@ -149,4 +149,4 @@ def plan_cost(trees: Iterable[Sequence[WindowQuery]], rate: float, technique: Te
 def check_rate(rate: float) -> None:
     """Refuses a rate that no stream has."""
     if not (isfinite(rate) and rate >= 0):
-        raise WindowError(f"rate {rate} is no rate", hint="give rows per time unit, at least 0")
+        raise WindowError(f"rate must be 0 or more, not {rate}", hint="give rows per time unit")

@@ -50,7 +50,7 @@ def with_homes(
             predicates over other expressions.
 
     >>> import pyarrow as pa
-    >>> from muntin.plan import build_plan
+    >>> from muntin.planner import build_plan
     >>> from muntin.queries import queries
     >>> schema = pa.schema({"ts": pa.int64(), "v": pa.int64()})
     >>> sql = "SELECT sum(v) FROM s [RANGE 9 SLIDE 3]; SELECT sum(v) FROM s [RANGE 8 SLIDE 4]"

@@ -128,7 +128,7 @@ class Checkpoint:
         foreign = sorted(name for name in names - _OWN if not name.startswith(TEMPORARY))
         if foreign:
             raise CheckpointError(
-                f"{self.root} holds other files than a checkpoint of Muntin, such as {foreign[0]}",
+                f"{self.root} holds files other than a checkpoint of Muntin, such as {foreign[0]}",
                 hint="choose an empty folder, or one that does not exist",
             )
         for path in _versions(self.root / _CHANGES).values():
@@ -258,7 +258,7 @@ class Checkpoint:
         if self.last_committed() != self._left_at:
             self._lock.release()
             raise CheckpointError(
-                f"another run has gone on with the checkpoint {self.root} since",
+                f"another run has since continued with the checkpoint {self.root} since",
                 hint="stop that one with flush=True instead",
             )
 
