@@ -134,6 +134,7 @@ class BuiltIn(Aggregate):
 
 INVERTIBLE = frozenset({"count", "count_if", "sum", "sum_squares", "log_sum"})
 TIMED = frozenset({"first", "last", "first_valid", "last_valid"})
+SELECTIVE = TIMED | {"min", "max", "min_by", "max_by"}
 USER = "user:"
 
 
@@ -157,6 +158,19 @@ class Part:
     def invertible(self) -> bool:
         """Whether cells can be subtracted; sliding then costs two operations a window."""
         return self.kind in INVERTIBLE
+
+    @property
+    def selective(self) -> bool:
+        """Whether combining cells gives one of them."""
+        return self.kind in SELECTIVE
+
+    @property
+    def shared(self) -> bool:
+        """Whether one structure over the shared slices answers any window of any query.
+
+        Other parts can only be combined: they are kept by techniques over a query's own slices.
+        """
+        return self.invertible or self.selective
 
     @property
     def timed(self) -> bool:

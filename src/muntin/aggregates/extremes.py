@@ -1,4 +1,4 @@
-"""The least and the greatest: min, max, value_range, bool_and, bool_or."""
+"""The least and the greatest: min, max, any_value, value_range, bool_and, bool_or."""
 
 from __future__ import annotations
 
@@ -75,6 +75,19 @@ class Min(_Extreme):
     def parts(self) -> tuple[Part, ...]:
         """One minimum."""
         return (Part("min", self.types),)
+
+
+class AnyValue(Min):
+    """Some value: the least one, so that neither order nor arrival decides which.
+
+    NULL only where there is no other value, with or without IGNORE NULLS.
+
+    >>> AnyValue((pa.string(),)).of([None, "sash", "muntin"])
+    'muntin'
+    """
+
+    name = "any_value"
+    aliases = ("arbitrary",)
 
 
 class Max(_Extreme):

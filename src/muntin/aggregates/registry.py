@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from muntin.aggregates.algebra import USER, Aggregate, BuiltIn, Lowered, Part
+from muntin.aggregates.bits import BitAnd, BitOr, BitXor
 from muntin.aggregates.counts import Count, CountIf
-from muntin.aggregates.extremes import BoolAnd, BoolOr, Max, Min, ValueRange
+from muntin.aggregates.extremes import AnyValue, BoolAnd, BoolOr, Max, Min, ValueRange
 from muntin.aggregates.moments import StddevPop, StddevSamp, VarPop, VarSamp
 from muntin.aggregates.picks import First, Last, MaxBy, MinBy
 from muntin.aggregates.products import GeoMean, Product
@@ -40,6 +41,10 @@ BUILT_IN: tuple[type[BuiltIn], ...] = (
     BoolAnd,
     BoolOr,
     CountIf,
+    AnyValue,
+    BitAnd,
+    BitOr,
+    BitXor,
 )
 _BUILT_IN_NAMES = {
     name: built_in for built_in in BUILT_IN for name in (built_in.name, *built_in.aliases)
@@ -116,7 +121,7 @@ def resolve(
     built_in = _BUILT_IN_NAMES[key]
     if ignore_nulls and issubclass(built_in, First):
         bound: BuiltIn = built_in(kinds, ignore_nulls=True)
-    elif ignore_nulls:
+    elif ignore_nulls and built_in is not AnyValue:
         raise AggregateError(
             f"{built_in.name} takes no IGNORE NULLS",
             hint="only first and last keep NULL; leave it out",

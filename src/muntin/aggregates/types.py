@@ -52,6 +52,14 @@ def require_number(name: str, kind: pa.DataType) -> None:
         )
 
 
+def require_integer(name: str, kind: pa.DataType) -> None:
+    """Refuse an argument that is no integer."""
+    if not pa.types.is_integer(kind):
+        raise AggregateError(
+            f"{name} takes an integer, not {kind}", hint="CAST the argument, for example to BIGINT"
+        )
+
+
 def require_ordered(name: str, kind: pa.DataType) -> None:
     """Refuse an argument that has no order."""
     if not is_ordered(kind):

@@ -58,7 +58,7 @@ def algebra_of(part: Part) -> Algebra:
     """
     if part.kind.startswith(USER):
         return Algebra.of(registered(part.kind.removeprefix(USER)))
-    return Algebra(part.kind, part.invertible, not part.invertible)
+    return Algebra(part.kind, part.invertible, part.selective)
 
 
 def own_slices(window: Window) -> int:
@@ -102,8 +102,8 @@ class _Techniques:
         told: Preferences,
     ) -> None:
         self._partials, self._slicings, self._told = partials, slicings, told
-        self._users = [
-            any(each.part.kind.startswith(USER) for each in node.accumulators) for node in partials
+        self._owning = [
+            not all(each.part.shared for each in node.accumulators) for node in partials
         ]
         # The sizes of windows that are cut alike.
         self._sizes: dict[Hashable, set[int]] = {}
@@ -115,14 +115,14 @@ class _Techniques:
     def _note(self, finals: Sequence[Final]) -> None:
         """Take down the ranges of who reads what."""
         for final in finals:
-            if self._users[final.partials]:
+            if self._owning[final.partials]:
                 self._note_sizes(final)
 
     def _note_sizes(self, final: Final) -> None:
         size = own_slices(final.window)
         for lowering in final.lowerings:
             for index in lowering.accumulators:
-                if self._part(final, index).kind.startswith(USER):
+                if not self._part(final, index).shared:
                     self._sizes.setdefault(self._group(final, lowering, index), set()).add(size)
 
     def final(self, final: Final) -> Final:
@@ -130,7 +130,7 @@ class _Techniques:
         asked = final.query.technique or self._told.technique
         alike: Hashable = asked, final.partials, _reads(final)
         if asked is None:
-            edges = frozenset(final.window.edge_classes()) if self._users[final.partials] else None
+            edges = frozenset(final.window.edge_classes()) if self._owning[final.partials] else None
             members = tuple([lowering.member for lowering in final.lowerings]) if edges else None
             alike = alike, own_slices(final.window), self._prefer(final), edges, members
         if alike not in self._found:
@@ -188,9 +188,9 @@ class _Techniques:
     def _chosen(self, final: Final, lowering: Lowering, index: int) -> Technique:
         part = self._part(final, index)
         prefer = self._prefer(final)
-        if part.kind.startswith(USER) and self._has_heads(final):
+        if not part.shared and self._has_heads(final):
             return self._kept(("heads",), lambda: Technique("panes", _HEADS))
-        if part.kind.startswith(USER):
+        if not part.shared:
             sizes = tuple(sorted(self._sizes[self._group(final, lowering, index)]))
         else:
             # What all queries share is there for windows of any size.
@@ -199,7 +199,7 @@ class _Techniques:
         def make() -> Technique:
             # One reason for all parts alike.
             found = _choice(replace(algebra_of(part), name="each"), sizes, prefer)
-            shares = found.name in SHARED and not part.kind.startswith(USER)
+            shares = found.name in SHARED and part.shared
             return Technique(found.name, found.why, is_own=not shares)
 
         return self._kept((part.kind, sizes, prefer), make)

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from fractions import Fraction
+from functools import reduce
+from operator import and_, or_, xor
 from typing import Any
 
 import pyarrow as pa
@@ -142,6 +144,26 @@ def _bool_and(rows: Rows, _type: pa.DataType) -> Any:
 @_aggregate("bool_or")
 def _bool_or(rows: Rows, _type: pa.DataType) -> Any:
     return any(_given(rows)) if _given(rows) else None
+
+
+@_aggregate("any_value")
+def _any_value(rows: Rows, type_: pa.DataType) -> Any:
+    return _min(rows, type_)
+
+
+@_aggregate("bit_and")
+def _bit_and(rows: Rows, _type: pa.DataType) -> Any:
+    return reduce(and_, _given(rows)) if _given(rows) else None
+
+
+@_aggregate("bit_or")
+def _bit_or(rows: Rows, _type: pa.DataType) -> Any:
+    return reduce(or_, _given(rows)) if _given(rows) else None
+
+
+@_aggregate("bit_xor")
+def _bit_xor(rows: Rows, _type: pa.DataType) -> Any:
+    return reduce(xor, _given(rows)) if _given(rows) else None
 
 
 @_aggregate("first")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from muntin.aggregates.algebra import USER, Part
+from muntin.aggregates.columns.bits import BitColumn
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.extremes import ExtremeColumn
@@ -15,7 +16,8 @@ from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.aggregates.columns.picks import PickColumn
 from muntin.aggregates.columns.sums import LogColumn, SumColumn
 
-_CLASSES: dict[str, type[CountColumn | ExtremeColumn | LogColumn | PickColumn | SumColumn]] = {
+_Column = BitColumn | CountColumn | ExtremeColumn | ObjectColumn | PickColumn | SumColumn
+_CLASSES: dict[str, type[_Column]] = {
     "count": CountColumn,
     "count_if": CountColumn,
     "sum": SumColumn,
@@ -29,6 +31,9 @@ _CLASSES: dict[str, type[CountColumn | ExtremeColumn | LogColumn | PickColumn | 
     "last_valid": PickColumn,
     "min_by": PickColumn,
     "max_by": PickColumn,
+    "bit_and": BitColumn,
+    "bit_or": BitColumn,
+    "bit_xor": BitColumn,
 }
 
 
@@ -56,7 +61,5 @@ def from_arrow(part: Part, batch: pa.RecordBatch) -> PartColumn:
     return _class_of(part).from_arrow(part, batch)
 
 
-def _class_of(
-    part: Part,
-) -> type[CountColumn | ExtremeColumn | LogColumn | ObjectColumn | PickColumn | SumColumn]:
+def _class_of(part: Part) -> type[_Column]:
     return ObjectColumn if part.kind.startswith(USER) else _CLASSES[part.kind]

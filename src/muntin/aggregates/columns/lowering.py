@@ -137,6 +137,10 @@ def _lower_range(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowere
     return _checked(words, failed, columns[0].seen(), aggregate.type)
 
 
+def _lower_bits(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    return Lowered(columns[0].values(columns[1].counts > 0, aggregate.type))
+
+
 def _lower_product(mean: bool) -> Lowering:
     def lowered(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
         logs, counts = columns[0], columns[1].counts
@@ -173,6 +177,10 @@ _LOWERINGS: dict[str, Lowering] = {
     "value_range": _lower_range,
     "min": _lower_value,
     "max": _lower_value,
+    "any_value": _lower_value,
+    "bit_and": _lower_bits,
+    "bit_or": _lower_bits,
+    "bit_xor": _lower_bits,
     "bool_and": _lower_value,
     "bool_or": _lower_value,
     "first": _lower_value,

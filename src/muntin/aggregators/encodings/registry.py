@@ -13,7 +13,7 @@ import pyarrow as pa
 from muntin.aggregates import Aggregate
 from muntin.aggregates.columns.arrow_views import double_bits, integers, valid_mask
 from muntin.aggregates.counts import Count, CountIf
-from muntin.aggregates.extremes import BoolAnd, BoolOr, Max, Min
+from muntin.aggregates.extremes import AnyValue, BoolAnd, BoolOr, Max, Min
 from muntin.aggregates.moments import StddevPop, StddevSamp, VarPop, VarSamp
 from muntin.aggregates.sums import Avg, Sum
 from muntin.aggregators.encodings.additive import Additive
@@ -26,7 +26,7 @@ from muntin.aggregators.inputs import arrow_values
 _COUNTS = (Count, CountIf)
 _SUMS = (Sum, Avg)
 _SPREADS = (VarPop, VarSamp, StddevPop, StddevSamp)
-_EXTREMES = (Min, Max, BoolAnd, BoolOr)
+_EXTREMES = (Min, Max, AnyValue, BoolAnd, BoolOr)
 
 
 def narrowest(aggregate: Aggregate, window: int) -> Additive | Ordered | None:

@@ -77,8 +77,7 @@ class Structure(Protocol):
 
 def structure(technique: str, part: Part) -> Structure:
     """The structure of a technique over a part."""
-    is_user = part.kind.startswith(USER)
-    if technique in _KERNELS and not is_user:
+    if technique in _KERNELS and part.shared:
         return SlotLog(part)
     if info(technique).needs == "selective":
         return GroupByGroup(technique, part)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from muntin._compiled import compiled
 from muntin._typing import Ints
-from muntin.aggregates.algebra import INVERTIBLE, USER, Part
+from muntin.aggregates.algebra import USER, Part
+from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.engine.slices.array_pack import Arrays, inside, under
@@ -86,11 +87,49 @@ class Objects:
         return ObjectColumn(self.part, self._partials[skip : skip + places.size])
 
 
+class Pieces(Objects):
+    """Accumulators of sealed entries that can only be combined, in order, as they were sealed."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self._pieces: list[PartColumn] = []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all accumulators."""
+        return sum(piece.nbytes for piece in self._pieces)
+
+    def shift(self, count: int, size: int) -> None:
+        """Forget the first ``count`` entries."""
+        while count and count >= len(self._pieces[0]):
+            count -= len(self._pieces.pop(0))
+        if count:
+            kept = np.arange(count, len(self._pieces[0]))
+            self._pieces[0] = self._pieces[0].take(kept)
+
+    def append(self, trail: Trail, at: int, places: Ints, column: PartColumn) -> int:
+        """Take in sealed entries."""
+        if len(column):
+            self._pieces.append(column)
+        return 0
+
+    def raw(self, places: Int32s, skip: int) -> PartColumn:
+        """The entries themselves, behind the first ``skip`` ones."""
+        found, at = empty(self.part, places.size), -skip
+        for piece in self._pieces:
+            cells = np.arange(at, at + len(piece))
+            found.merge(np.maximum(cells, -1), piece)
+            at += len(piece)
+        return found
+
+
 def column_of(part: Part) -> Totals | Extremes | Objects:
     """What is kept of a part's sealed entries."""
-    if part.kind in INVERTIBLE:
+    if part.invertible:
         return Totals(part)
-    return Objects(part) if part.kind.startswith(USER) else Extremes(part)
+    if part.selective:
+        return Extremes(part)
+    return Objects(part) if part.kind.startswith(USER) else Pieces(part)
 
 
 def is_plain(part: Part) -> bool:
