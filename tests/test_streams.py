@@ -42,13 +42,17 @@ def test_batches_give_what_the_whole_gives(seed: int) -> None:
     lateness = "2 minutes"
     chosen = random.Random(seed)
     stream = muntin.stream(QUERIES, data.schema, lateness=lateness)
-    found, start = [], 0
+    found, start, chain = [], 0, list[bytes]()
     while start < data.num_rows:
         size = chosen.choice((1, 7, 100, 800))
         found.append(stream.feed(data.slice(start, size)))
         start += size
+        chain = [stream.snapshot()] if chosen.random() < 0.1 or not chain else chain
         if chosen.random() < 0.3:
-            stream = muntin.stream(QUERIES, data.schema, snapshot=stream.snapshot())
+            chain.append(stream.snapshot(since=chain[-1][:64]))
+            kept = chain if chosen.random() < 0.5 else stream.snapshot()
+            stream = muntin.stream(QUERIES, data.schema, snapshot=kept)
+            chain = chain if kept is chain else []
     found.append(stream.close())
     for name in whole:
         assert_same_rows(together(found, name), whole.table(name))
@@ -265,6 +269,41 @@ def test_a_snapshot_keeps_its_time_columns_and_zone() -> None:
     with pytest.raises(DataError, match=r"the time zone is Asia/Tokyo, and was UTC"):
         muntin.stream(TOTAL, PLAIN, timezone="Asia/Tokyo", snapshot=snapshot)
     muntin.stream(TOTAL, PLAIN, timezone="UTC", snapshot=snapshot)
+
+
+def test_what_changed_since_a_snapshot_follows_queries_that_join() -> None:
+    stream = muntin.stream(TOTAL, PLAIN)
+    stream.feed(rows((1, 1)))
+    chain = [stream.snapshot()]
+    stream.feed(rows((3, 10)))
+    chain.append(stream.snapshot(since=chain[-1]))
+    most = "CREATE QUERY most AS SELECT max(v) AS v FROM s [RANGE 5 SLIDE 5]"
+    stream.add(most)
+    stream.feed(rows((4, 100)))
+    chain.append(stream.snapshot(since=chain[-1]))
+    stream.feed(rows((5, 1000)))
+    chain.append(stream.snapshot(since=chain[-1]))
+    resumed = muntin.stream([TOTAL, most], PLAIN, snapshot=chain)
+    for each in (stream, resumed):
+        found = each.feed(rows((10, 0)))
+        assert found["total"]["v"].to_pylist() == [1111]
+        assert found["most"]["v"].to_pylist() == [1000]
+    with pytest.raises(DataError, match="snapshot 3 of 3 was not taken since"):
+        muntin.stream(TOTAL, PLAIN, snapshot=[*chain[:2], chain[3]])
+
+
+def test_news_alone_or_of_another_stream_are_refused() -> None:
+    stream, other = muntin.stream(TOTAL, PLAIN), muntin.stream(TOTAL, PLAIN)
+    stream.feed(rows((1, 1)))
+    whole = stream.snapshot()
+    with pytest.raises(DataError, match="not one of the last 16"):
+        other.snapshot(since=whole)
+    with pytest.raises(DataError, match="not the snapshot of a stream"):
+        stream.snapshot(since=b"something else")
+    with pytest.raises(DataError, match="holds only what changed"):
+        muntin.stream(TOTAL, PLAIN, snapshot=stream.snapshot(since=whole))
+    with pytest.raises(DataError, match="no snapshot to resume from"):
+        muntin.stream(TOTAL, PLAIN, snapshot=[])
 
 
 def test_damaged_snapshots_are_refused() -> None:

@@ -183,7 +183,7 @@ def stream(
     timezone: str = "UTC",
     technique: str | None = None,
     prefer: Prefer = "throughput",
-    snapshot: bytes | None = None,
+    snapshot: bytes | Sequence[bytes] | None = None,
 ) -> Stream:
     """Answer many sliding-window queries over a stream in this process, without Spark.
 
@@ -210,9 +210,10 @@ def stream(
         timezone: Where the local times are that expressions ask for; see :func:`aggregate`.
         technique: The final technique of queries that name none; see :func:`aggregate`.
         prefer: What the planner chooses techniques by: ``throughput`` or ``latency``.
-        snapshot: What :meth:`Stream.snapshot` gave, to resume from. The stream has the queries,
-            the lateness and the choices that it had then; if ``queries`` are others, those that
-            are new join and those that are missing leave.
+        snapshot: What :meth:`Stream.snapshot` gave, to resume from: a whole one, or a list of a
+            whole one and those taken since, each since the one before. The stream has the queries,
+            the lateness and the choices that it had at the last; if ``queries`` are others, those
+            that are new join and those that are missing leave.
 
     >>> columns = {"ts": "int64", "vol": "int64"}
     >>> volume = stream("SELECT sum(vol) AS vol FROM trades [RANGE 10 SLIDE 5]", columns)
@@ -247,9 +248,9 @@ def stream(
         )
         engine = LocalEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
     else:
-        plan, state = unpacked(snapshot)
+        plan, states = unpacked(snapshot)
         check_resumed(plan, columns, time, None if timezone is None else zone_named(timezone))
-        engine = LocalEngine.restore(plan, state, tables=joined, optimizer=reviewer)
+        engine = LocalEngine.restore(plan, states, tables=joined, optimizer=reviewer)
         if [final.query for final in plan.finals] != list(asked):
             engine.replace(asked)
     engine.threads = pa.cpu_count()

@@ -6,7 +6,7 @@ import pickle
 import time as clock
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from muntin.display import count
 from muntin.engine import LocalEngine, Progress
+from muntin.engine.slices.snapshot import TOKEN_BYTES, token_of
+from muntin.engine.slices.store import REMEMBERED
 from muntin.errors import DataError, Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.frames import Input, is_frame, read_frame
@@ -23,8 +25,11 @@ from muntin.queries import Catalog, DropQuery, QueriesLike, Query, Statement, st
 from muntin.results import Results, TableAnswer
 
 # What a snapshot begins with; another layout gets another number.
-_MARK = b"muntin stream 1\n"
+_MARK = b"muntin stream 2\n"
 _CHECK_BYTES = 4
+# The engine's token follows, then a checksum of all that comes after it.
+_TOKEN = slice(len(_MARK), len(_MARK) + TOKEN_BYTES)
+_CHECK = slice(_TOKEN.stop, _TOKEN.stop + _CHECK_BYTES)
 
 
 class Stream:
@@ -52,6 +57,8 @@ class Stream:
         self._catalog = Catalog(final.query for final in engine.plan.finals)
         self._restore = read_frame(engine.plan.source.empty_table()).restore
         self._failure = ""
+        # The plans of the last snapshots, by their tokens.
+        self._plans: dict[bytes, SharedPlan] = {}
         check_sources(self._catalog, name)
 
     def feed(self, batch: Any) -> Results:
@@ -146,14 +153,48 @@ class Stream:
         """What the stream has seen and done, and what it keeps."""
         return self._engine.progress()
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, since: bytes | None = None) -> bytes:
         """The stream as bytes, with which :func:`muntin.stream` resumes identically.
 
         They hold a pickled plan: resume only from bytes that come from where you trust.
+
+        Args:
+            since: An earlier snapshot of this stream: one of the last 16, or the one that it was
+                resumed from. The bytes then hold only what changed in the meantime, which is what
+                came in and not what is kept, and are given to :func:`muntin.stream` in a list,
+                after the earlier ones. Its first 64 bytes are enough. After queries joined or left
+                what that touched is in it as a whole.
+
+        Raises:
+            DataError: If ``since`` is not such a snapshot.
+
+        >>> import muntin
+        >>> columns = {"ts": "int64", "vol": "int64"}
+        >>> query = "SELECT sum(vol) AS vol FROM trades [RANGE 10 SLIDE 5]"
+        >>> stream = muntin.stream(query, columns)
+        >>> answers = stream.feed(pa.table({"ts": [1, 4], "vol": [10, 20]}))
+        >>> whole = stream.snapshot()
+        >>> answers = stream.feed(pa.table({"ts": [7], "vol": [30]}))
+        >>> kept = [whole, stream.snapshot(since=whole)]
+        >>> resumed = muntin.stream(query, columns, snapshot=kept)
+        >>> resumed.feed(pa.table({"ts": [10], "vol": [1]}))["q1"]["vol"].to_pylist()
+        [60]
         """
         self._check()
-        content = pickle.dumps((self._engine.plan, self._engine.snapshot()), protocol=5)
-        return _MARK + zlib.crc32(content).to_bytes(_CHECK_BYTES, "little") + content
+        earlier = None if since is None else _token(since)
+        plan, state = self._engine.plan, self._engine.snapshot(earlier)
+        is_known = earlier is not None and self._plans.get(earlier) is plan
+        content = pickle.dumps((None if is_known else plan, state), protocol=5)
+        token = token_of(state)
+        self._remember(token)
+        check = zlib.crc32(token + content).to_bytes(_CHECK_BYTES, "little")
+        return _MARK + token + check + content
+
+    def _remember(self, token: bytes) -> None:
+        self._plans.pop(token, None)
+        self._plans[token] = self._engine.plan
+        while len(self._plans) > REMEMBERED:
+            del self._plans[next(iter(self._plans))]
 
     def close(self) -> Results:
         """Answer every window that holds a row and has no answer yet, and end the stream."""
@@ -244,24 +285,52 @@ class Stream:
         return Results(answers, plan, rows=rows, errors=errors)
 
 
-def unpacked(snapshot: bytes) -> tuple[SharedPlan, bytes]:
-    """The plan and the engine's state that a snapshot of a stream holds."""
+def unpacked(snapshot: bytes | Sequence[bytes]) -> tuple[SharedPlan, list[bytes]]:
+    """The plan and the engine's states that a snapshot of a stream holds, or several in order."""
+    whole = isinstance(snapshot, bytes | bytearray | memoryview | str)
+    if not whole and not isinstance(snapshot, Sequence):
+        raise DataError(
+            f"a snapshot is bytes, or a list of them, not a {type(snapshot).__name__}",
+            hint="give what Stream.snapshot() returned",
+        )
+    found = [_unpickled(each) for each in ([snapshot] if whole else snapshot)]
+    plans = [plan for plan, _ in found if plan is not None]
+    if not found or found[0][0] is None:
+        raise DataError(
+            "the first snapshot holds only what changed since an earlier one"
+            if found
+            else "there is no snapshot to resume from",
+            hint="give a whole snapshot first, then those since, each after the one before",
+        )
+    return plans[-1], [state for _, state in found]
+
+
+def _unpickled(snapshot: Any) -> tuple[SharedPlan | None, bytes]:
+    """What one snapshot holds: the plan, unless it is that of the one before, and the state."""
+    _token(snapshot)
+    data = bytes(snapshot)
+    body = data[_CHECK.stop :]
+    check = zlib.crc32(data[_TOKEN] + body).to_bytes(_CHECK_BYTES, "little")
+    if check != data[_CHECK]:
+        raise DataError("the snapshot is damaged", hint="resume from another one")
+    plan, state = pickle.loads(body)
+    return plan, state
+
+
+def _token(snapshot: Any) -> bytes:
+    """What a snapshot is known by, which is in its first bytes."""
     if not isinstance(snapshot, bytes | bytearray | memoryview):
         raise DataError(
             f"a snapshot is bytes, not a {type(snapshot).__name__}",
             hint="give what Stream.snapshot() returned",
         )
-    data = bytes(snapshot)
-    if not data.startswith(_MARK):
+    head = bytes(snapshot[: _CHECK.stop])
+    if not head.startswith(_MARK):
         raise DataError(
             "these bytes are not the snapshot of a stream, or of another version of Muntin",
             hint="give what Stream.snapshot() returned, and resume with the version that made it",
         )
-    body = data[len(_MARK) + _CHECK_BYTES :]
-    if zlib.crc32(body).to_bytes(_CHECK_BYTES, "little") != data[len(_MARK) : -len(body) or None]:
-        raise DataError("the snapshot is damaged", hint="resume from another one")
-    plan, state = pickle.loads(body)
-    return plan, state
+    return head[_TOKEN]
 
 
 def _is_alike(given: pa.DataType, wanted: pa.DataType) -> bool:

@@ -71,7 +71,7 @@ def live(
     sharing = {} if optimizer is None else {"sharer": optimizer}
     plan = build_plan([each.query for each in active], table.schema, "t", **sharing, **options)
     engine = LocalEngine(plan, lateness, optimizer=optimizer)
-    kept = []
+    kept, chain = [], list[bytes]()
     for rows in table.to_batches(max_chunksize=batch):
         if waiting and rng.random() < chances.join:
             wanted = waiting.pop()
@@ -86,8 +86,13 @@ def live(
             active.remove(leaving)
             engine.remove(leaving.query.name)
             leaving.left = -NEVER if engine.watermark is None else engine.watermark
+        if not chain or rng.random() < chances.restore / 2:
+            chain = [engine.snapshot()]
         if rng.random() < chances.restore:
-            engine = LocalEngine.restore(engine.plan, engine.snapshot(), optimizer=optimizer)
+            chain.append(engine.snapshot(since=chain[-1]))
+        if rng.random() < chances.restore:
+            chain.append(engine.snapshot(since=chain[-1]))
+            engine = LocalEngine.restore(engine.plan, chain, optimizer=optimizer)
         late = -NEVER if engine.watermark is None else engine.watermark
         kept.append(pa.Table.from_batches([rows]).filter(pc.greater_equal(rows["t"], late)))
         collect(active, engine.feed(rows))

@@ -278,24 +278,37 @@ class LocalEngine:
         self._stage_a = StageA(plan, self.tables)
         self._state.adopt(plan)
 
-    def snapshot(self) -> bytes:
-        """The state of a stream as bytes, from which :meth:`restore` continues bit for bit."""
+    def snapshot(self, since: bytes | None = None) -> bytes:
+        """The state of a stream as bytes, from which :meth:`restore` continues bit for bit.
+
+        With an earlier snapshot of this engine, or the first 16 bytes of one, they hold only what
+        changed since: :meth:`restore` takes them after the earlier one. It must be among the last
+        16 that were taken, or the one that was restored.
+        """
         self._check_whole()
         return self._state.snapshot(
-            lateness=self.lateness, statistics=vars(self.statistics), recent=vars(self.recent)
+            since,
+            lateness=self.lateness,
+            statistics=vars(self.statistics),
+            recent=vars(self.recent),
         )
 
     @classmethod
     def restore(
         cls,
         plan: SharedPlan,
-        data: bytes,
+        data: bytes | Sequence[bytes],
         *,
         tables: Mapping[str, pa.Table] | None = None,
         optimizer: Reviewer | None = None,
     ) -> LocalEngine:
-        """An engine for the same plan in the state of a snapshot."""
-        state, held = State.restore(plan, data)
+        """An engine for the same plan in the state of a snapshot.
+
+        Instead of a whole one ``data`` may be several: a whole one and those taken since, in order,
+        each since the one before; the plan is that of the last.
+        """
+        given = [data] if isinstance(data, bytes | bytearray | memoryview) else data
+        state, held = State.restore(plan, *map(bytes, given))
         extra: Any = held
         engine = cls(plan, extra["lateness"], tables=tables, optimizer=optimizer)
         engine.recent = RecentRate(**extra["recent"])

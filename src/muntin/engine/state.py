@@ -14,8 +14,14 @@ from muntin.engine.slices.array_pack import Arrays
 from muntin.engine.slices.newcomers import OldCut, carry_cuts, carry_stores, first_window
 from muntin.engine.slices.own_slices import OwnKey
 from muntin.engine.slices.partials import PartialBatch
-from muntin.engine.slices.snapshot import pack, pack_base, unpack, unpack_base
-from muntin.engine.slices.store import BEGINNING, SliceStore
+from muntin.engine.slices.snapshot import (
+    pack,
+    pack_base,
+    token_of,
+    unpack,
+    unpack_base,
+)
+from muntin.engine.slices.store import BEGINNING, REMEMBERED, SliceStore
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, SharedPlan
 from muntin.windows import edge_until
@@ -48,6 +54,8 @@ class State:
         self._gaps: dict[str, int] = {}
         # The cuts of slices from before the plan changed.
         self._old_cuts: list[OldCut] = []
+        # The tokens of the last snapshots.
+        self._taken: list[bytes] = []
 
     def take(self, partials: Sequence[PartialBatch], latest: int | None) -> None:
         """Take in the partials of a batch and its largest event time."""
@@ -153,12 +161,29 @@ class State:
                             asked[key] = max(asked.get(key, 0), final.window.range)
                 store.moving.adopt(store.node, asked)
 
-    def snapshot(self, **extra: object) -> bytes:
+    def snapshot(self, since: bytes | None = None, **extra: object) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on identically.
 
-        ``extra`` values, which JSON can hold, travel with it.
+        With an earlier snapshot ``since``, of which the first bytes will do, only what changed in
+        the meantime. ``extra`` values, which JSON can hold, travel with it.
         """
-        return pack({**self.described(), "extra": extra}, self.plan, self.stores)
+        token = None if since is None else token_of(since)
+        if token is not None and token not in self._taken:
+            raise DataError(
+                "what changed since that snapshot is not known: it is not one of the last "
+                f"{REMEMBERED} that were taken here, nor the one that was restored",
+                hint="take a whole snapshot, without since",
+            )
+        data = pack({**self.described(), "extra": extra}, self.plan, self.stores, token)
+        self._remember(token_of(data))
+        return data
+
+    def _remember(self, token: bytes) -> None:
+        """Be able to tell what changes from now on."""
+        others = [each for each in self._taken if each != token]
+        self._taken = [*others, token][-REMEMBERED:]
+        for place, store in enumerate(self.stores):
+            store.mark(token, place)
 
     def described(self) -> dict[str, Any]:
         """How far the queries are answered: values that JSON can hold, without what is kept."""
@@ -222,13 +247,17 @@ class State:
 
     @classmethod
     def restore(
-        cls, plan: SharedPlan, data: bytes, row_times: RowTimes | None = None
+        cls, plan: SharedPlan, *snapshots: bytes, row_times: RowTimes | None = None
     ) -> tuple[State, dict[str, object]]:
-        """The state of a snapshot of the same plan, and what travelled with it."""
-        held, stores = unpack(data, plan)
+        """The state of a snapshot of the same plan, and what travelled with it.
+
+        Of several, it is that of the last; each one was taken since the one before.
+        """
+        held, stores = unpack(snapshots, plan)
         state = cls(plan, row_times)
         state._describe_as(held)
         state.stores = stores
+        state._remember(token_of(snapshots[-1]))
         return state, held["extra"]
 
 

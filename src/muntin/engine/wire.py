@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -58,17 +57,7 @@ def _by_bucket(
     for bucket in range(buckets):
         rows = order[bounds[bucket] : bounds[bucket + 1]]
         if rows.size:
-            yield bucket, _take(batch, rows)
-
-
-def _take(batch: PartialBatch, rows: Ints) -> PartialBatch:
-    return replace(
-        batch,
-        starts=batch.starts[rows],
-        keys=tuple(key.take(pa.array(rows)) for key in batch.keys),
-        codes=None if batch.codes is None else batch.codes[rows],
-        columns=tuple(column.take(rows) for column in batch.columns),
-    )
+            yield bucket, batch.take(rows)
 
 
 def to_bytes(partials: Sequence[PartialBatch], codec: Codec | None = None) -> bytes:

@@ -185,16 +185,19 @@ class MovingSlices:
         """Whether so many places have come that numbering those in use anew pays."""
         return self.places.count > _FEW_PLACES + 2 * self._began + self.size // _SHARE
 
-    def entries(self) -> list[PartialBatch]:
-        """All that is kept, with keys and codes."""
-        runs = [run.cut(run.begin, len(run.starts)) for run in self._open.runs()]
+    def entries(self, since: int | None = None) -> list[PartialBatch]:
+        """All that is kept, or what starts at a tick or later, with keys and codes."""
+        runs = []
+        for run in self._open.runs():
+            begin = 0 if since is None else int(np.searchsorted(run.starts, since))
+            runs.append(run.cut(max(run.begin, begin), len(run.starts)))
         if self.log.size:
-            runs.append(self.log.run())
+            runs.append(self.log.run(since))
         return [self.places.batch(run.starts, run.places, run.columns) for run in runs]
 
-    def table(self) -> SliceTable:
-        """All that is kept, each slice and group once."""
-        return merge(self.node, self.entries() or [nothing(self.node)])
+    def table(self, since: int | None = None) -> SliceTable:
+        """All that is kept, or what starts at a tick or later, each slice and group once."""
+        return merge(self.node, self.entries(since) or [nothing(self.node)])
 
     def keys(self, slots: Ints) -> tuple[pa.Array, ...]:
         """The keys of some groups."""

@@ -36,6 +36,21 @@ class PartialBatch:
     signatures: Bitmaps | None = None
     part: int | None = None
 
+    def take(self, rows: Ints) -> PartialBatch:
+        """Some of the entries, in another order."""
+        return replace(
+            self,
+            starts=self.starts[rows],
+            keys=tuple(key.take(pa.array(rows)) for key in self.keys),
+            codes=None if self.codes is None else self.codes[rows],
+            columns=tuple(column.take(rows) for column in self.columns),
+        )
+
+    def between(self, low: int, high: int) -> PartialBatch:
+        """The entries of slices that start at ``low`` or later, and before ``high``."""
+        kept = np.flatnonzero((self.starts >= low) & (self.starts < high))
+        return self if kept.size == self.starts.size else self.take(kept)
+
 
 @dataclass(frozen=True)
 class SliceTable:

@@ -295,13 +295,14 @@ class SealedLog:
         for column in self.columns:
             column.drop(count)
 
-    def run(self) -> Run:
-        """All entries that are kept."""
-        skip = self.begin - int(self._firsts[0])
-        owners = self._owners.whole(skip, self.size)
+    def run(self, since: int | None = None) -> Run:
+        """All entries that are kept, or those of slices that start at a tick or later."""
+        begin = self.begin if since is None else int(self.positions(np.array([since]))[0])
+        skip = begin - int(self._firsts[0])
+        owners = self._owners.whole(skip, self.end - begin)
         starts = np.concatenate([each.starts for each in self._slices])
         firsts = np.concatenate([each.firsts for each in self._slices])
-        live = slice(int(np.searchsorted(firsts, self.begin)), None)
+        live = slice(int(np.searchsorted(firsts, begin)), None)
         sizes = np.diff(np.append(firsts[live], self.end))
         columns = tuple(column.raw(owners, skip) for column in self.columns)
         return Run(np.repeat(starts[live], sizes), owners.astype(np.int64), columns)

@@ -11,8 +11,11 @@ from muntin.engine.slices.partials import PartialBatch, SliceTable, merge, nothi
 from muntin.plan.nodes import Partials
 from muntin.plan.selection import Cells
 
-# Before every tick.
+# Before every tick, and after all of them.
 BEGINNING = -(2**62)
+END = 2**63 - 1
+# So many snapshots are remembered: what changed since one of them can be told.
+REMEMBERED = 16
 # So few entries are merged in no time.
 _FEW = 16
 # So many batches wait before they are merged: a merge costs as much as what it has merged before.
@@ -31,7 +34,8 @@ class SliceStore:
     a running stream lacks the rows before. ``covered`` says the same for each predicate, and
     ``told`` for each dimension of cells, followed by its cuts, since when entries are told apart
     by it. Slices before ``evicted`` are forgotten. Where it ``keeps_log``, sealed entries never
-    change, and finals always move on.
+    change, and finals always move on. ``marks`` has, by snapshot, the store's place there and the
+    lowest tick at which anything was added since: what starts before is as it was.
     """
 
     def __init__(self, node: Partials, since: int = BEGINNING) -> None:
@@ -48,10 +52,15 @@ class SliceStore:
         self._news = 0
         self.moving: MovingSlices | None = None
         self.keeps_log = False
+        self.marks: dict[bytes, tuple[int, int]] = {}
 
     def add(self, batch: PartialBatch) -> None:
         """Take in the partials of a batch."""
         self._news += batch.starts.size
+        if self.marks and batch.starts.size:
+            lowest = max(int(batch.starts.min()), self.frontier)
+            for token, (place, low) in self.marks.items():
+                self.marks[token] = place, min(low, lowest)
         if self.moving is not None:
             self.moving.add(batch)
             return
@@ -122,6 +131,19 @@ class SliceStore:
         self.moving = moving
         return moving
 
+    def mark(self, token: bytes, place: int) -> None:
+        """Remember a snapshot in which the store has a place, from now on."""
+        self.marks.pop(token, None)
+        self.marks[token] = place, END
+        while len(self.marks) > REMEMBERED:
+            del self.marks[next(iter(self.marks))]
+
+    def changed(self, since: int) -> PartialBatch:
+        """The partials of slices that start at a tick or later."""
+        if self.moving is not None:
+            return self.moving.table(since).as_batch()
+        return self.table().since(since).as_batch()
+
     def table(self) -> SliceTable:
         """All partials, each slice and group once."""
         if self.moving is not None:
@@ -166,6 +188,7 @@ class SliceStore:
         store.covered, store.told = self.covered, self.told
         store._pending, store._merged, store._news = self._pending, self._merged, self._news
         store.moving, store.keeps_log = self.moving, self.keeps_log
+        store.marks = self.marks
         return store
 
     @property
