@@ -37,7 +37,7 @@ def test_every_problem_has_a_place_and_a_hint() -> None:
 
 
 def test_twenty_bad_queries_are_all_reported() -> None:
-    bad = ["SELEC 1", f"SELECT * {S}", f"SELECT a {S}", "SELECT count(*) FROM s"]
+    bad = ["SELEC 1", f"SELECT * {S} LIMIT 5", f"SELECT a, count(*) {S}", "SELECT count(*) FROM s"]
     text = ";\n".join(bad[i % 4] for i in range(20))
     with pytest.raises(QueryError) as caught:
         parse(text)
@@ -47,7 +47,7 @@ def test_twenty_bad_queries_are_all_reported() -> None:
 
 def test_what_stands_before_an_open_quote_is_still_checked() -> None:
     with pytest.raises(QueryError) as caught:
-        parse(f"SELECT a {S};\nSELECT count(*) {S} WHERE x = 'open")
+        parse(f"SELECT a, count(*) {S};\nSELECT count(*) {S} WHERE x = 'open")
     assert [problem.line for problem in caught.value.problems] == [1, 2]
 
 

@@ -70,6 +70,8 @@ def test_builder_refuses_what_sql_refuses() -> None:
     with pytest.raises(QueryError, match=r"a name of more than 100 letters\s.*\s.*\sHint: shorten"):
         query("q" * 101).window(10, 5).agg("count(*)").build()
     with pytest.raises(QueryError, match="neither in GROUP BY"):
+        base.agg("price", "count(*)").build()
+    with pytest.raises(QueryError, match="no aggregate"):
         base.agg("price").build()
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from muntin.errors import MuntinError, UnknownQueryError, did_you_mean
 from muntin.pipelines.model import Pipeline, TableSpec
-from muntin.queries import CreateQuery, DropQuery, Query, Statement, parse
+from muntin.queries import CreateQuery, DropQuery, Query, Statement, aggregate_query, parse
 from muntin.windows import duration
 
 if TYPE_CHECKING:
@@ -164,7 +164,9 @@ class PipelineRun:
 
     def _stream_of(self, statements: Sequence[Statement]) -> str:
         found = {
-            self._home(each.name) if isinstance(each, DropQuery) else self._running(each.query)
+            self._home(each.name)
+            if isinstance(each, DropQuery)
+            else self._running(aggregate_query(each.query))
             for each in statements
         }
         if len(found) > 1:

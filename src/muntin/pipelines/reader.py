@@ -11,6 +11,7 @@ from muntin.pipelines.model import Pipeline, PipelineError, Place, SinkSpec, Str
 from muntin.pipelines.sources import Declarations
 from muntin.queries import (
     CreateQuery,
+    CreateRows,
     CreateSink,
     CreateSource,
     DropQuery,
@@ -134,6 +135,11 @@ class _Reader:
         for statement in self.parsed.statements:
             if isinstance(statement, CreateQuery):
                 self.queries[statement.query.name.lower()] = statement
+            elif isinstance(statement, CreateRows):
+                message = "a query over rows with lifetimes cannot be run from a file yet"
+                hint = "run it in Python, with muntin.aggregate or muntin.stream"
+                where, name = statement.query.text, statement.query.name
+                self.problems.append(where.problem(statement.start, message, hint, name))
             elif isinstance(statement, DropQuery):
                 dropped = self.queries.pop(statement.name.lower(), None)
                 if dropped is None and statement.name.lower() not in self.parsed.names["QUERY"]:

@@ -1,11 +1,28 @@
 """Queries: what they are, how they are written, and the catalog of a running set."""
 
 from muntin.queries.builder import QueryBuilder, query
-from muntin.queries.catalog import Catalog, CreateQuery, DropQuery, ParsedFile, Statement
+from muntin.queries.catalog import (
+    AnyQuery,
+    Catalog,
+    CreateQuery,
+    CreateRows,
+    DropQuery,
+    MixedCatalog,
+    ParsedFile,
+    Statement,
+    aggregate_query,
+)
 from muntin.queries.declarations import CreateSink, CreateSource, Option, Reference
 from muntin.queries.query import BOUNDS, Join, JoinKind, Output, Query
+from muntin.queries.row_builder import RowBuilder
+from muntin.queries.rows import Compound, Existence, RowQuery, RowSource, Selection
 from muntin.queries.source import SourceText, problem_at
-from muntin.queries.spec import QueriesLike, queries, statements_of
+from muntin.queries.spec import (
+    QueriesLike,
+    all_queries,
+    queries,
+    statements_of,
+)
 from muntin.queries.sql.aggregate_calls import (
     AggregateCall,
     aggregate_calls,
@@ -18,13 +35,18 @@ from muntin.queries.sql.parser import parse, parse_expression, parse_file
 __all__ = [
     "BOUNDS",
     "AggregateCall",
+    "AnyQuery",
     "Catalog",
+    "Compound",
     "CreateQuery",
+    "CreateRows",
     "CreateSink",
     "CreateSource",
     "DropQuery",
+    "Existence",
     "Join",
     "JoinKind",
+    "MixedCatalog",
     "Option",
     "Output",
     "ParsedFile",
@@ -32,9 +54,15 @@ __all__ = [
     "Query",
     "QueryBuilder",
     "Reference",
+    "RowBuilder",
+    "RowQuery",
+    "RowSource",
+    "Selection",
     "SourceText",
     "Statement",
     "aggregate_calls",
+    "aggregate_query",
+    "all_queries",
     "canonical_text",
     "is_aggregate",
     "parse",

@@ -9,10 +9,12 @@ from typing import Literal
 from muntin.errors import Problem, QueryError
 from muntin.queries.catalog import CreateQuery
 from muntin.queries.query import JoinKind, Query, options_text
+from muntin.queries.row_builder import RowBuilder
 from muntin.queries.source import check_text, shown
-from muntin.queries.sql.normalize import canonical_text, dotted, quote
-from muntin.queries.sql.parser import parse, parse_expression
+from muntin.queries.sql.normalize import dotted, quote
+from muntin.queries.sql.parser import parse
 from muntin.queries.sql.spellings import window_text
+from muntin.queries.texts import all_of, checked, item_text, named_texts
 from muntin.windows import Window
 from muntin.windows.duration import DurationLike
 from muntin.windows.spec import Align, Measure
@@ -109,7 +111,7 @@ class QueryBuilder:
         if alias is not None:
             words.append(f"AS {quote(check_text(alias, 'an alias'))}")
         if on is not None:
-            words.append(f"ON {_checked((on,))[0]}")
+            words.append(f"ON {checked((on,))[0]}")
         else:
             columns = [quote(check_text(name, "the name of a column")) for name in names]
             words.append(f"USING ({', '.join(columns)})")
@@ -117,19 +119,38 @@ class QueryBuilder:
 
     def where(self, *conditions: str) -> QueryBuilder:
         """Conditions that rows must satisfy, all of them."""
-        return replace(self, conditions=self.conditions + _checked(conditions))
+        return replace(self, conditions=self.conditions + checked(conditions))
 
     def group_by(self, *expressions: str, **named: str) -> QueryBuilder:
         """Group columns; a keyword gives a column its name."""
-        return replace(self, groups=self.groups + _named(expressions, named))
+        return replace(self, groups=self.groups + named_texts(expressions, named))
 
     def agg(self, *expressions: str, **named: str) -> QueryBuilder:
         """What to compute; a keyword gives a column its name."""
-        return replace(self, outputs=self.outputs + _named(expressions, named))
+        return replace(self, outputs=self.outputs + named_texts(expressions, named))
+
+    def select(self, *expressions: str, **named: str) -> RowBuilder:
+        """Columns of the rows themselves, with their lifetimes, in place of aggregates.
+
+        What follows are the steps of a :class:`~muntin.queries.RowBuilder`.
+
+        >>> from muntin.queries import query
+        >>> large = query("large").from_("trades").window("5 minutes").where("vol > 50000")
+        >>> print(large.select("symbol", value="price * vol").build())
+        CREATE QUERY large AS SELECT symbol, price * vol AS value FROM trades \
+[RANGE '5 minutes'] WHERE vol > 50000
+        """
+        others = (self.joins, self.groups, self.outputs, self.filters, self.technique, self.empty)
+        if any(others) or self.preference is not None:
+            hint = "call it right behind from_, window and where"
+            raise QueryError([Problem("select is for rows without aggregates", hint, self.name)])
+        spec = self._window()
+        start = RowBuilder(self.name, self.source, self.alias, spec, self.time)
+        return replace(start, conditions=self.conditions).select(*expressions, **named)
 
     def having(self, *conditions: str) -> QueryBuilder:
         """Conditions that result rows must satisfy, all of them."""
-        return replace(self, filters=self.filters + _checked(conditions))
+        return replace(self, filters=self.filters + checked(conditions))
 
     def emit_empty(self, emit: bool = True) -> QueryBuilder:
         """Whether windows without rows give a row too."""
@@ -152,33 +173,38 @@ class QueryBuilder:
 
     def sql(self) -> str:
         """The query as SQL text, which may still hold problems."""
-        if self.spec is None:
-            hint = f'write query("{self.name}").window("12 minutes", "5 minutes")'
-            raise QueryError([Problem("the query has no window", hint=hint, query=self.name)])
-        items = ", ".join(_item(*item) for item in self.groups + self.outputs)
+        spec = self._window()
+        items = ", ".join(item_text(*item) for item in self.groups + self.outputs)
         alias = f" AS {quote(self.alias)}" if self.alias is not None else ""
         lines = [
             f"CREATE QUERY {quote(self.name)}{options_text(self.technique, self.preference)} AS",
             f"SELECT {items or 'window_start'}",
-            f"FROM {dotted(self.source)}{alias} {window_text(self.spec, self.time)}",
+            f"FROM {dotted(self.source)}{alias} {window_text(spec, self.time)}",
             *self.joins,
         ]
         if self.conditions:
-            lines.append(f"WHERE {_all(self.conditions)}")
+            lines.append(f"WHERE {all_of(self.conditions)}")
         if self.groups:
             lines.append(f"GROUP BY {', '.join(text for text, _ in self.groups)}")
         if self.filters:
-            lines.append(f"HAVING {_all(self.filters)}")
+            lines.append(f"HAVING {all_of(self.filters)}")
         if self.empty:
             lines.append("EMIT EMPTY")
         return "\n".join(lines)
 
+    def _window(self) -> Window:
+        if self.spec is not None:
+            return self.spec
+        hint = f'write query("{self.name}").window("12 minutes", "5 minutes")'
+        raise QueryError([Problem("the query has no window", hint=hint, query=self.name)])
+
     def build(self) -> Query:
         """The query; problems point into :meth:`sql`."""
         (statement,) = parse(self.sql())
-        assert isinstance(statement, CreateQuery)
-        assert self.spec is not None
-        return replace(statement.query, window=self.spec)
+        if not isinstance(statement, CreateQuery):
+            hint = "aggregate in agg, as in sum(price); or use select for rows themselves"
+            raise QueryError([Problem("the query has no aggregate", hint=hint, query=self.name)])
+        return replace(statement.query, window=self._window())
 
 
 def query(name: str) -> QueryBuilder:
@@ -194,24 +220,3 @@ def _check_join(how: str, on: str | None, using: tuple[str, ...]) -> None:
     else:
         return
     raise QueryError([Problem(message, hint=hint)])
-
-
-def _checked(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The expressions in canonical text, so that none can reach beyond its place in the query."""
-    checked = [check_text(text, "an expression") for text in texts]
-    return tuple(canonical_text(parse_expression(text)) for text in checked)
-
-
-def _named(texts: tuple[str, ...], named: dict[str, str]) -> tuple[tuple[str, str | None], ...]:
-    unnamed = tuple((text, None) for text in _checked(texts))
-    return unnamed + tuple(zip(_checked(tuple(named.values())), named, strict=True))
-
-
-def _item(text: str, name: str | None) -> str:
-    return text if name is None else f"{text} AS {quote(name)}"
-
-
-def _all(conditions: tuple[str, ...]) -> str:
-    if len(conditions) == 1:
-        return conditions[0]
-    return " AND ".join(f"({condition})" for condition in conditions)

@@ -9,22 +9,20 @@ from typing import TypeAlias
 from muntin.errors import Problem, QueryError, UnknownQueryError, did_you_mean
 from muntin.queries.declarations import CreateSink, CreateSource, Reference
 from muntin.queries.query import Query
+from muntin.queries.rows import RowQuery
+
+AnyQuery: TypeAlias = Query | RowQuery
 
 
-class Catalog:
-    """Named queries in the order they joined; letter case of names makes no difference.
+class MixedCatalog:
+    """Named queries of all kinds, in the order they joined.
 
-    ``version`` starts at 0 and grows by one with each change that succeeds.
-
-    >>> from muntin.queries import query
-    >>> catalog = Catalog()
-    >>> catalog.add(query("volume").window(60, 20).agg(total="sum(vol)").build())
-    >>> catalog.version, "VOLUME" in catalog, len(catalog)
-    (1, True, 1)
+    Letter case of names makes no difference. ``version`` starts at 0 and grows by one with each
+    change that succeeds.
     """
 
-    def __init__(self, queries: Iterable[Query] = ()) -> None:
-        self._queries: dict[str, Query] = {}
+    def __init__(self, queries: Iterable[AnyQuery] = ()) -> None:
+        self._queries: dict[str, AnyQuery] = {}
         self._version = 0
         for query in queries:
             self.add(query)
@@ -34,17 +32,19 @@ class Catalog:
         """How many changes there have been."""
         return self._version
 
-    def add(self, query: Query) -> None:
+    def add(self, query: AnyQuery) -> None:
         """Adds a query under a name that is free."""
+        self._check(query)
         queries = dict(self._queries)
         _add(queries, query)
         self._commit(queries)
 
-    def replace(self, query: Query) -> None:
+    def replace(self, query: AnyQuery) -> None:
         """Adds a query, in place of the one of the same name if there is one."""
+        self._check(query)
         self._commit({**self._queries, query.name.lower(): query})
 
-    def remove(self, name: str) -> Query:
+    def remove(self, name: str) -> AnyQuery:
         """Takes a query out, and returns it."""
         queries = dict(self._queries)
         query = _remove(queries, name)
@@ -57,6 +57,8 @@ class Catalog:
         changed = False
         for statement in statements:
             changed = True
+            if not isinstance(statement, DropQuery):
+                self._check(statement.query)
             if isinstance(statement, DropQuery):
                 _remove(queries, statement.name)
             elif statement.replace:
@@ -66,15 +68,18 @@ class Catalog:
         if changed:
             self._commit(queries)
 
-    def get(self, name: str) -> Query:
+    def get(self, name: str) -> AnyQuery:
         """The query of a name."""
         return _get(self._queries, name)
 
-    def _commit(self, queries: dict[str, Query]) -> None:
+    def _check(self, query: AnyQuery) -> None:
+        """Refuse a query of a kind that the set does not take."""
+
+    def _commit(self, queries: dict[str, AnyQuery]) -> None:
         self._queries = queries
         self._version += 1
 
-    def __iter__(self) -> Iterator[Query]:
+    def __iter__(self) -> Iterator[AnyQuery]:
         return iter(tuple(self._queries.values()))
 
     def __len__(self) -> int:
@@ -85,10 +90,44 @@ class Catalog:
 
     def __repr__(self) -> str:
         names = ", ".join(query.name for query in self)
-        return f"<Catalog version {self._version}: {names}>"
+        return f"<{type(self).__name__} version {self._version}: {names}>"
 
 
-def _get(queries: dict[str, Query], name: str) -> Query:
+class Catalog(MixedCatalog):
+    """Named queries with aggregates, as a :class:`MixedCatalog` that takes no others.
+
+    >>> from muntin.queries import query
+    >>> catalog = Catalog()
+    >>> catalog.add(query("volume").window(60, 20).agg(total="sum(vol)").build())
+    >>> catalog.version, "VOLUME" in catalog, len(catalog)
+    (1, True, 1)
+    """
+
+    def _check(self, query: AnyQuery) -> None:
+        aggregate_query(query)
+
+    def get(self, name: str) -> Query:
+        """The query of a name."""
+        return aggregate_query(super().get(name))
+
+    def remove(self, name: str) -> Query:
+        """Takes a query out, and returns it."""
+        return aggregate_query(super().remove(name))
+
+    def __iter__(self) -> Iterator[Query]:
+        return map(aggregate_query, super().__iter__())
+
+
+def aggregate_query(query: AnyQuery) -> Query:
+    """The query, if it has aggregates; else says where queries over rows are run."""
+    if isinstance(query, RowQuery):
+        message = "a query over rows with lifetimes cannot be run here"
+        hint = "run it in this process, with muntin.aggregate or muntin.stream"
+        raise QueryError([query.problem(None, message, hint)])
+    return query
+
+
+def _get(queries: dict[str, AnyQuery], name: str) -> AnyQuery:
     if name.lower() not in queries:
         known = [query.name for query in queries.values()]
         hint = did_you_mean(name, known) or "there are no queries"
@@ -96,7 +135,7 @@ def _get(queries: dict[str, Query], name: str) -> Query:
     return queries[name.lower()]
 
 
-def _add(queries: dict[str, Query], query: Query) -> None:
+def _add(queries: dict[str, AnyQuery], query: AnyQuery) -> None:
     taken = queries.get(query.name.lower())
     if taken is not None:
         raise QueryError(
@@ -111,7 +150,7 @@ def _add(queries: dict[str, Query], query: Query) -> None:
     queries[query.name.lower()] = query
 
 
-def _remove(queries: dict[str, Query], name: str) -> Query:
+def _remove(queries: dict[str, AnyQuery], name: str) -> AnyQuery:
     query = _get(queries, name)
     del queries[name.lower()]
     return query
@@ -132,6 +171,17 @@ class CreateQuery:
 
 
 @dataclass(frozen=True)
+class CreateRows:
+    """As :class:`CreateQuery`, for a query over rows with lifetimes."""
+
+    query: RowQuery
+    replace: bool = False
+    sink: Reference | None = None
+    start: int = field(default=0, compare=False, repr=False)
+    from_start: int = field(default=0, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class DropQuery:
     """DROP QUERY."""
 
@@ -139,7 +189,7 @@ class DropQuery:
     start: int = field(default=0, compare=False, repr=False)
 
 
-Statement: TypeAlias = CreateQuery | DropQuery
+Statement: TypeAlias = CreateQuery | CreateRows | DropQuery
 FileStatement: TypeAlias = Statement | CreateSource | CreateSink
 
 

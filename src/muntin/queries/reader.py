@@ -12,12 +12,14 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import Problem
+from muntin.queries.analysis.rows import analyze_rows, is_row_query
 from muntin.queries.analysis.select import analyze_window, checked_condition
 from muntin.queries.analysis.templates import Templates
-from muntin.queries.catalog import CreateQuery, DropQuery, FileStatement
+from muntin.queries.catalog import CreateQuery, CreateRows, DropQuery, FileStatement
 from muntin.queries.declarations import MAX_NAME, Reference, declare, reference
 from muntin.queries.query import PREFERENCES
 from muntin.queries.report import Report
+from muntin.queries.rows import OUTPUTS, RowQuery
 from muntin.queries.secrets import masked
 from muntin.queries.source import Lines, SourceText, position, shown
 from muntin.queries.sql.clauses import (
@@ -38,6 +40,8 @@ from muntin.queries.sql.grammar import (
 )
 
 NESTING_HINT = "flatten it, or split it into columns computed before"
+OPTIONS = ("technique", "prefer")
+ROW_OPTIONS = ("output", "restore")
 NAME_HINT = "write a name such as high_volume"
 # Python refuses to read thousands of digits, and no type has more than this.
 MAX_NUMBER = 400
@@ -159,7 +163,7 @@ class StatementReader:
         names: QueryNames,
         sink: Reference | None = None,
         options: Mapping[str, Any] | None = None,
-    ) -> CreateQuery | None:
+    ) -> CreateQuery | CreateRows | None:
         self.report.query = name
         if name.lower() in names.used and not replace:
             self.report.add_at(
@@ -168,19 +172,39 @@ class StatementReader:
                 "use another name: letter case makes no difference; or CREATE OR REPLACE QUERY",
             )
         names.used.add(name.lower())
-        found = analyze_window(node, name, self.report)
-        if found is None:
-            return None
-        query, clause = found
         table = node.find(exp.Table)
         from_start = None if table is None else position(table.this)
+        start = self.report.start
+        if is_row_query(node):
+            rows = self._row_query(name, node, dict(options or {}))
+            place = start if from_start is None else from_start
+            return None if rows is None else CreateRows(rows, replace, sink, start, place)
+        found = analyze_window(node, name, self.report)
+        if found is None or not self._takes(options or {}, OPTIONS, "aggregates"):
+            return None
+        query, clause = found
         head = _head(self.tokens)
         if options:
             query = with_options(query, **options)
         elif head is not None:
             self.templates.learn(self.tokens[head:], query, clause, from_start)
-        start = self.report.start
         return CreateQuery(query, replace, sink, start, start if from_start is None else from_start)
+
+    def _row_query(self, name: str, node: exp.Expr, options: dict[str, Any]) -> RowQuery | None:
+        if not self._takes(options, ROW_OPTIONS, "rows with lifetimes"):
+            return None
+        if "restore" in options:
+            options["restore"] = options["restore"].lower() == "true"
+        return analyze_rows(node, name, options, self.report)
+
+    def _takes(self, options: Mapping[str, Any], known: tuple[str, ...], what: str) -> bool:
+        """Reports options that a query of this kind does not have."""
+        others = [key for key in options if key not in known]
+        if others:
+            hint = f"leave it out; there are {' and '.join(known)}"
+            message = f"{others[0]} is not an option of a query over {what}"
+            self.report.add_at(self.report.start, message, hint)
+        return not others
 
     def _options(self, node: CreateQueryNode) -> dict[str, str]:
         """The options of WITH; whether a technique takes the query is for the planner to say."""
@@ -192,6 +216,9 @@ class StatementReader:
             elif key == "prefer" and value not in PREFERENCES:
                 message = f"a query cannot prefer {shown(value)!r}"
                 self.report.add(option, message, f"use {' or '.join(PREFERENCES)}")
+            elif key == "output" and value not in OUTPUTS:
+                message = f"there is no output {shown(value)!r}"
+                self.report.add(option, message, f"use {' or '.join(OUTPUTS)}")
             elif key == "technique" and not _is_name(value):
                 message = f"{shown(value)!r} is no name of a technique"
                 self.report.add(option, message, QUERY_OPTION_HINT)

@@ -11,11 +11,21 @@ from muntin._garbage import uncollected
 from muntin.errors import Problem, QueryError, UnknownQueryError
 from muntin.queries.analysis.templates import Templates
 from muntin.queries.builder import QueryBuilder
-from muntin.queries.catalog import Catalog, CreateQuery, Statement
+from muntin.queries.catalog import (
+    AnyQuery,
+    CreateQuery,
+    CreateRows,
+    DropQuery,
+    MixedCatalog,
+    Statement,
+    aggregate_query,
+)
 from muntin.queries.query import Query
+from muntin.queries.row_builder import RowBuilder
+from muntin.queries.rows import RowQuery
 from muntin.queries.sql.parser import given_names, parse
 
-QueryLike: TypeAlias = str | Path | Query | QueryBuilder
+QueryLike: TypeAlias = str | Path | Query | RowQuery | QueryBuilder | RowBuilder
 QueriesLike: TypeAlias = QueryLike | Iterable[QueryLike]
 
 # Ten thousand queries take a few million bytes.
@@ -23,6 +33,18 @@ MAX_BYTES = 20_000_000
 
 
 def queries(spec: QueriesLike) -> tuple[Query, ...]:
+    """As :func:`all_queries`, where only queries with aggregates can be run.
+
+    Raises:
+        QueryError: As there; or for the first query over rows with lifetimes.
+
+    >>> [query.name for query in queries(["SELECT count(*) FROM s [RANGE 5 SLIDE 5]"] * 2)]
+    ['q1', 'q2']
+    """
+    return tuple(map(aggregate_query, all_queries(spec)))
+
+
+def all_queries(spec: QueriesLike) -> tuple[AnyQuery, ...]:
     """The queries that SQL text, a path to a .sql file, query objects or a list of these mean.
 
     Statements take effect in order, so a DROP QUERY takes out what a CREATE QUERY before it put
@@ -32,23 +54,23 @@ def queries(spec: QueriesLike) -> tuple[Query, ...]:
     Raises:
         QueryError: With all problems of one text; or when two names differ at most in case.
 
-    >>> [query.name for query in queries(["SELECT count(*) FROM s [RANGE 5 SLIDE 5]"] * 2)]
+    >>> [query.name for query in all_queries(["SELECT a FROM s [RANGE 5]"] * 2)]
     ['q1', 'q2']
     """
     with uncollected():
         return _queries(_parts(spec))
 
 
-def _queries(parts: list[Any]) -> tuple[Query, ...]:
+def _queries(parts: list[Any]) -> tuple[AnyQuery, ...]:
     taken = _given(parts)
-    catalog, templates = Catalog(), Templates()
+    catalog, templates = MixedCatalog(), Templates()
     count = 0
     problems: list[Problem] = []
     for part in parts:
         try:
             statements = list(_statements(part, count + 1, taken, templates))
             count += len(statements)
-            taken |= {one.query.name for one in statements if isinstance(one, CreateQuery)}
+            taken |= {one.query.name for one in statements if not isinstance(one, DropQuery)}
             catalog.apply(statements)
         except QueryError as error:
             problems += error.problems
@@ -73,7 +95,7 @@ def statements_of(spec: QueriesLike, taken: Collection[str]) -> list[Statement]:
     """
     found: list[Statement] = []
     for part in _parts(spec):
-        names = {*taken, *(one.query.name for one in found if isinstance(one, CreateQuery))}
+        names = {*taken, *(one.query.name for one in found if not isinstance(one, DropQuery))}
         if isinstance(part, str | Path):
             found += parse(read_text(part), 1, names)
         else:
@@ -84,7 +106,8 @@ def statements_of(spec: QueriesLike, taken: Collection[str]) -> list[Statement]:
 
 
 def _parts(spec: object) -> list[Any]:
-    single = isinstance(spec, str | Path | Query | QueryBuilder | bytes | bytearray | Mapping)
+    kinds = (str, Path, Query, RowQuery, QueryBuilder, RowBuilder, bytes, bytearray, Mapping)
+    single = isinstance(spec, kinds)
     return list(spec) if isinstance(spec, Iterable) and not single else [spec]
 
 
@@ -92,7 +115,11 @@ def _given(parts: list[Any]) -> set[str]:
     """Names that the user gave, which no SELECT on its own may take."""
     if len(parts) == 1:
         return set()
-    names = {part.name for part in parts if isinstance(part, Query | QueryBuilder)}
+    names = {
+        part.name
+        for part in parts
+        if isinstance(part, Query | RowQuery | QueryBuilder | RowBuilder)
+    }
     for part in parts:
         if isinstance(part, str | Path):
             with suppress(QueryError):
@@ -103,10 +130,12 @@ def _given(parts: list[Any]) -> set[str]:
 def _statements(
     part: object, first: int, taken: set[str], templates: Templates
 ) -> Iterator[Statement]:
+    if isinstance(part, QueryBuilder | RowBuilder):
+        part = part.build()
     if isinstance(part, Query):
         yield CreateQuery(part)
-    elif isinstance(part, QueryBuilder):
-        yield CreateQuery(part.build())
+    elif isinstance(part, RowQuery):
+        yield CreateRows(part)
     elif isinstance(part, str | Path):
         yield from _from_text(read_text(part), first, taken, templates)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from sqlglot import exp
 
@@ -107,8 +107,13 @@ def check_select(node: exp.Expr, report: Report) -> exp.Select | None:
     if not isinstance(node, exp.Select):
         report.add(node, "only SELECT can be run as a query", SOURCE_HINT)
         return None
+    return node if check_clauses(node, _READ, report) else None
+
+
+def check_clauses(node: exp.Expr, read: Collection[str], report: Report) -> bool:
+    """Reports clauses other than those that are read; False where the tree is too deep."""
     for key, value in node.args.items():
-        if value and key not in _READ:
+        if value and key not in read:
             name = key.strip("_").replace("_", " ").upper()
             message, hint = _CLAUSES.get(key, (f"{name} is not supported", SOURCE_HINT))
             report.add(value if isinstance(value, exp.Expr) else None, message, hint)
@@ -119,8 +124,8 @@ def check_select(node: exp.Expr, report: Report) -> exp.Select | None:
             f"an expression has more than {MAX_DEPTH} levels",
             "split it into columns computed before",
         )
-        return None
-    return node
+        return False
+    return True
 
 
 def check_table(select: exp.Select, report: Report) -> exp.Table | None:

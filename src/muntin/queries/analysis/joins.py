@@ -63,7 +63,7 @@ class _Reader:
             return []
         check_row_expression(on, "ON", self.report)
         before = len(self.report.problems)
-        parts = [self._pair(part, number, join.this) for part in _conjuncts(on)]
+        parts = [self._pair(part, number, join.this) for part in conjuncts(on)]
         pairs = [pair for pair in parts if pair is not None]
         computed = any(left.find(exp.Column) is not None for left, _ in pairs)
         if not computed and len(self.report.problems) == before:
@@ -102,7 +102,7 @@ class _Reader:
         """The equalities of WHERE that join the tables after commas, and the rest of it."""
         pairs: dict[int, list[Pair]] = {}
         rest: list[exp.Expr] = []
-        for part in _conjuncts(where) if where is not None else ():
+        for part in conjuncts(where) if where is not None else ():
             found = self._joining(part)
             if found is not None and found[0] in commas:
                 pairs.setdefault(found[0], []).append(found[1])
@@ -146,7 +146,7 @@ def _using(name: exp.Expr, label: str) -> Pair:
     return column(name.name, start), own
 
 
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     """The conditions that AND connects, from left to right."""
     stack = [node]
     while stack:

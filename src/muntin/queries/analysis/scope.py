@@ -40,7 +40,12 @@ class Scope:
         """
         clauses = [select.args.get(key) for key in _CLAUSES]
         conditions = [join.args.get("on") for join in select.args.get("joins") or ()]
-        roots = [*select.expressions, *(node for node in clauses + conditions if node is not None)]
+        self.qualify_all(
+            [*select.expressions, *(node for node in clauses + conditions if node is not None)]
+        )
+
+    def qualify_all(self, roots: Iterable[exp.Expr]) -> None:
+        """The same for expressions that stand in a larger tree, which they are replaced in."""
         nodes = [node for root in roots for node in parts(root)]
         for node in [node for node in nodes if isinstance(node, exp.Column) and node.table]:
             self._qualify(node)

@@ -24,17 +24,29 @@ class WindowClause(exp.Expression):
 
     ``spelling`` names it for messages, ``measure`` is "time" or "rows", ``align`` says whether
     ends or starts lie on the slide, ``time`` is the identifier of the time column if named.
+    ``now`` is a range of one tick, and ``internal`` says that results never end.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "spelling": True,
         "measure": True,
         "align": True,
-        "range": True,
+        "range": False,
         "slide": False,
         "offset": False,
         "time": False,
+        "now": False,
+        "internal": False,
     }
+
+
+class StreamedNode(exp.Expression):
+    """``Istream``, ``Dstream``, ``Rstream`` or ``Wstream`` around a query.
+
+    ``kind`` is the word in lower case, ``this`` the query, and ``window`` what follows Wstream.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "window": False}
 
 
 class CreateQueryNode(exp.Expression):

@@ -13,7 +13,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.expressions.binding.grammar import ExpressionParser
 from muntin.queries.source import shown
-from muntin.queries.sql.clauses import CreateQueryNode, DropQueryNode, OptionNode, WindowClause
+from muntin.queries.sql.clauses import (
+    CreateQueryNode,
+    DropQueryNode,
+    OptionNode,
+    StreamedNode,
+    WindowClause,
+)
 from muntin.queries.sql.joins import JoinGrammar
 from muntin.queries.sql.windows import WindowGrammar
 
@@ -24,8 +30,12 @@ _OPEN = TokenType.L_PAREN
 _NULLS = (["IGNORE", "NULLS"], ["RESPECT", "NULLS"])
 _AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
 STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
-QUERY_OPTIONS = ("technique", "prefer")
-QUERY_OPTION_HINT = "write WITH (technique = 'daba'), or WITH (prefer = 'latency')"
+QUERY_OPTIONS = ("technique", "prefer", "output", "restore")
+QUERY_OPTION_HINT = (
+    "write WITH (technique = 'daba'), WITH (prefer = 'latency'), WITH (output = 'changes')"
+    " or WITH (restore = true)"
+)
+_TRUTHS = (TokenType.TRUE, TokenType.FALSE)
 FILE_KINDS = ("STREAM", "TABLE", "SINK")
 FILE_ONLY_HINT = "run a file that has it with muntin run; in Python, pass frames and sinks instead"
 
@@ -183,12 +193,15 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
     def _parse_query_option(self) -> exp.Expr:
         key = self._curr
         if key.text.lower() not in QUERY_OPTIONS:
-            self.refuse("expected technique or prefer", QUERY_OPTION_HINT)
+            known = f"{', '.join(QUERY_OPTIONS[:-1])} or {QUERY_OPTIONS[-1]}"
+            self.refuse(f"expected {known}", QUERY_OPTION_HINT)
         self._advance()
         if not self._match(TokenType.EQ):
             self.refuse(f"expected = after {shown(key.text)}", QUERY_OPTION_HINT)
         value = self._curr
-        if value.token_type != TokenType.STRING:
+        if key.text.lower() == "restore" and value.token_type not in _TRUTHS:
+            self.refuse("expected true or false", QUERY_OPTION_HINT)
+        if key.text.lower() != "restore" and value.token_type != TokenType.STRING:
             self.refuse("expected a string", QUERY_OPTION_HINT)
         self._advance()
         option = OptionNode(this=key.text.lower(), value=value.text, at=value.start)
@@ -230,8 +243,23 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
             self.refuse(*reserved(self._curr.text))
         return super()._parse_select(*args, **kwargs)
 
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        """What SELECT lists; Istream(a, b) is one item that holds the list."""
+        if not self._at_streamed():
+            return super()._parse_projections()
+        token = self._curr
+        (items, rest), kind, window = self._parse_streamed(super()._parse_projections)
+        if self._match(TokenType.COMMA, advance=False):
+            hint = "put all that is shown into its parentheses"
+            self.refuse(f"a column beside {shown(token.text)}", hint)
+        streamed = StreamedNode(this=exp.Tuple(expressions=items), kind=kind, window=window)
+        return [streamed.update_positions(token)], rest
+
     def _parse_query(self) -> exp.Expr:
         token = self._curr
+        if self._at_streamed():
+            query, kind, window = self._parse_streamed(self._parse_query)
+            return StreamedNode(this=query, kind=kind, window=window).update_positions(token)
         node = self._parse_select(nested=True)
         if node is None:
             self.refuse("Invalid expression / Unexpected token", None, token or None)
@@ -246,7 +274,8 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
 
     def _check_emit(self) -> None:
         if self._curr.token_type == TokenType.VAR and self._curr.text.upper() == "EMIT":
-            self.refuse("expected EMPTY after EMIT", "write EMIT EMPTY, or leave it out")
+            hint = "write EMIT EMPTY at the end, or EMIT UNMATCHED behind ON of an outer join"
+            self.refuse("expected EMPTY after EMIT", hint)
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
         self._check_emit()

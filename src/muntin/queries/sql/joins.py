@@ -1,4 +1,4 @@
-"""The grammar of joins with tables: JOIN ... ON, JOIN ... USING, and commas."""
+"""The grammar of joins with tables and windowed streams: ON, USING, and commas."""
 
 from __future__ import annotations
 
@@ -20,13 +20,25 @@ MAX_PARTS = 3
 JOIN_HINT = "write JOIN close ON trades.symbol = close.symbol"
 NAME_HINT = f"{JOIN_HINT}: join tables by their names"
 USING_HINT = "write USING (symbol): names of columns that both sides have"
-WINDOW_HINT = f"write FROM trades [RANGE ...] {JOIN_HINT.removeprefix('write ')}"
 _JOINS = {
     ("JOIN",): "INNER",
     ("INNER", "JOIN"): "INNER",
     ("LEFT", "JOIN"): "LEFT",
     ("LEFT", "OUTER", "JOIN"): "LEFT",
 }
+# Streams with windows of their own join in more ways than tables.
+_STREAM_JOINS = {
+    **_JOINS,
+    ("RIGHT", "JOIN"): "RIGHT",
+    ("RIGHT", "OUTER", "JOIN"): "RIGHT",
+    ("FULL", "JOIN"): "FULL",
+    ("FULL", "OUTER", "JOIN"): "FULL",
+    ("SEMI", "JOIN"): "SEMI",
+    ("LEFT", "SEMI", "JOIN"): "SEMI",
+    ("ANTI", "JOIN"): "ANTI",
+    ("LEFT", "ANTI", "JOIN"): "ANTI",
+}
+UNMATCHED_HINT = "write LEFT JOIN payments [RANGE '1 hour'] p ON o.id = p.order_id EMIT UNMATCHED"
 _REFUSED = {
     "CROSS": "join on a column that both have",
     "FULL": "use LEFT JOIN: rows of a table alone belong to no window",
@@ -51,6 +63,12 @@ class JoinGrammar(_Base):
         ) -> NoReturn:
             """Refuses the text at a token."""
 
+        def _parse_window_table(self) -> exp.Expr | None:
+            """Reads HOP(...) or TUMBLE(...)."""
+
+        def _set_window(self, table: exp.Table) -> None:
+            """Reads a window in brackets."""
+
     def _parse_joins(self, *args: Any, **kwargs: Any) -> Iterator[exp.Join]:
         for _ in range(MAX_JOINS):
             join = self._parse_join(*args, **kwargs)
@@ -66,21 +84,37 @@ class JoinGrammar(_Base):
         """Reads one table with its condition; None if no join is next."""
         if self._match(TokenType.COMMA):
             return exp.Join(this=self._parse_joined_table())
-        side = self._parse_join_words()
-        if side is None:
+        opening = self._curr
+        words = self._parse_join_words()
+        if words is None:
             return None
         table = self._parse_joined_table()
+        if words not in _JOINS and table.args.get("window") is None:
+            self._refuse_join(words, opening)
+        side = _STREAM_JOINS[words]
         if self._match(TokenType.ON):
             condition = self._parse_disjunction()
             if condition is None:
                 self.refuse("expected a condition after ON", JOIN_HINT)
-            return exp.Join(this=table, side=side, on=condition)
-        if not self._match(TokenType.USING):
+            join = exp.Join(this=table, side=side, on=condition)
+        elif self._match(TokenType.USING):
+            join = exp.Join(this=table, side=side, using=self._parse_using())
+        else:
             self.refuse(f"expected ON or USING after {shown(table.alias_or_name)}", JOIN_HINT)
-        return exp.Join(this=table, side=side, using=self._parse_using())
+        join.set("whole", self._parse_unmatched(side, table))
+        return join
 
-    def _parse_join_words(self) -> str | None:
-        """Reads up to JOIN: INNER or LEFT; None if these are no words of a join."""
+    def _parse_unmatched(self, side: str, table: exp.Table) -> bool:
+        """Reads EMIT UNMATCHED behind an outer join."""
+        opening = self._curr
+        if not self._match_text_seq("EMIT", "UNMATCHED"):
+            return False
+        if side not in ("LEFT", "RIGHT", "FULL") or table.args.get("window") is None:
+            self.refuse("EMIT UNMATCHED belongs to outer joins", UNMATCHED_HINT, opening)
+        return True
+
+    def _parse_join_words(self) -> tuple[str, ...] | None:
+        """Reads up to JOIN, and gives the words; None if these are no words of a join."""
         opening, index = self._curr, self._index
         method, side, kind = self._parse_join_parts()
         words = [part.text.upper() for part in (method, side, kind) if part is not None]
@@ -90,14 +124,20 @@ class JoinGrammar(_Base):
             return None
         if not straight:
             words.append(self._prev.text.upper())
-        if tuple(words) not in _JOINS:
-            hints = [_REFUSED[word] for word in words if word in _REFUSED]
-            hint = hints[-1] if hints else JOIN_HINT
-            self.refuse(f"{' '.join(words)} is not supported", hint, opening)
-        return _JOINS[tuple(words)]
+        if tuple(words) not in _STREAM_JOINS:
+            self._refuse_join(tuple(words), opening)
+        return tuple(words)
+
+    def _refuse_join(self, words: tuple[str, ...], opening: Token) -> NoReturn:
+        hints = [_REFUSED[word] for word in words if word in _REFUSED]
+        hint = hints[-1] if hints else JOIN_HINT
+        self.refuse(f"{' '.join(words)} is not supported", hint, opening)
 
     def _parse_joined_table(self) -> exp.Table:
-        """Reads the name of a table and its alias."""
+        """Reads the name of a table or a windowed stream, and its alias."""
+        call = self._parse_window_table()
+        if isinstance(call, exp.Table):
+            return call
         parts = [self._parse_name("a table", NAME_HINT)]
         while self._match(TokenType.DOT):
             parts.append(self._parse_name("a table", NAME_HINT))
@@ -105,8 +145,8 @@ class JoinGrammar(_Base):
             self.refuse(f"a table's name has more than {MAX_PARTS} parts", NAME_HINT)
         if self._match(TokenType.L_PAREN, advance=False):
             self.refuse("only the name of a table can be joined", NAME_HINT)
-        self._refuse_window()
         table = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+        self._parse_own_window(table)
         if self._match_text_seq("FOR", "SYSTEM_TIME", "AS", "OF"):
             table.set("version", self._parse_moment())
         alias = self._parse_table_alias()
@@ -114,7 +154,7 @@ class JoinGrammar(_Base):
             if alias.args.get("columns"):
                 self.refuse("a list of column names after the table", NAME_HINT, self._prev)
             table.set("alias", alias)
-        self._refuse_window()
+        self._parse_own_window(table)
         return table
 
     def _parse_moment(self) -> exp.Expr | None:
@@ -138,6 +178,7 @@ class JoinGrammar(_Base):
             self.refuse(f"expected the name of {what}", hint)
         return name
 
-    def _refuse_window(self) -> None:
+    def _parse_own_window(self, table: exp.Table) -> None:
+        """Reads the window of a stream that is joined; a table has none."""
         if self._match(TokenType.L_BRACKET, advance=False):
-            self.refuse("a joined table has no window", WINDOW_HINT)
+            self._set_window(table)

@@ -10,7 +10,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import Problem, QueryError
 from muntin.queries.analysis.templates import Templates
-from muntin.queries.catalog import CreateQuery, DropQuery, FileStatement, ParsedFile, Statement
+from muntin.queries.catalog import (
+    CreateQuery,
+    CreateRows,
+    DropQuery,
+    FileStatement,
+    ParsedFile,
+    Statement,
+)
 from muntin.queries.reader import QueryNames, StatementReader, explain_token_error
 from muntin.queries.source import Lines, check_text
 from muntin.queries.sql.depth import deep_stack
@@ -44,7 +51,7 @@ def parse(
     statements = _read(text, tokens, problems, grammar, first, taken, templates)
     if problems:
         raise QueryError(sorted(problems, key=_place))
-    return [one for one in statements if isinstance(one, CreateQuery | DropQuery)]
+    return [one for one in statements if isinstance(one, CreateQuery | CreateRows | DropQuery)]
 
 
 def parse_file(text: str) -> ParsedFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from sqlglot import exp
@@ -29,7 +30,10 @@ _ARGUMENTS = {
     "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
 }
-_CLAUSES = ("SLIDE", "OFFSET", "WATTR")
+_CLAUSES = ("SLIDE", "OFFSET", "WATTR", "INTERNAL")
+STREAMED = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
+STREAMED_HINT = "write Istream(SELECT ...), or SELECT Istream(a, b) FROM ..."
+WSTREAM_HINT = "write Wstream(SELECT ...)[RANGE '5 minutes']: how long its results live"
 _ROW_WORDS = {"ROW", "ROWS", "TUPLE", "TUPLES"}
 _QUOTED = {TokenType.STRING, TokenType.IDENTIFIER}
 
@@ -52,20 +56,23 @@ class WindowGrammar(_Base):
             """Refuses the text at a token."""
 
     def _parse_bracket_window(self) -> WindowClause:
-        """Reads [RANGE r SLIDE s OFFSET o WATTR column] or [ROWS n SLIDE m].
+        """Reads [RANGE r SLIDE s OFFSET o WATTR column INTERNAL], [ROWS n SLIDE m] or [NOW].
 
         WATTR may also come first, as the papers write it.
         """
         opening = self._curr
         self._advance()
-        parts: dict[str, exp.Expr] = {}
+        parts: dict[str, Any] = {}
         if self._match_texts(("WATTR",)):
             parts["time"] = self._parse_time_column()
             self._match(TokenType.COMMA)
-        if not self._match_texts(("RANGE", "ROWS")):
+        if not self._match_texts(("RANGE", "ROWS", "NOW")):
             self.refuse("expected RANGE or ROWS", BRACKET_HINT)
         measure = "rows" if self._prev.text.upper() == "ROWS" else "time"
-        parts["range"] = self._parse_extent()
+        if self._prev.text.upper() == "NOW":
+            parts["now"] = True
+        else:
+            parts["range"] = self._parse_extent()
         while not self._match(TokenType.R_BRACKET):
             self._match(TokenType.COMMA)
             if not self._match_texts(_CLAUSES):
@@ -74,9 +81,33 @@ class WindowGrammar(_Base):
             key = "time" if word.text.upper() == "WATTR" else word.text.lower()
             if key in parts:
                 self.refuse(f"a second {word.text.upper()}", BRACKET_HINT, word)
-            parts[key] = self._parse_time_column() if key == "time" else self._parse_extent()
+            if key == "internal":
+                parts[key] = True
+            else:
+                parts[key] = self._parse_time_column() if key == "time" else self._parse_extent()
         clause = WindowClause(spelling="[...]", measure=measure, align="end", **parts)
         return clause.update_positions(opening)
+
+    def _parse_streamed(self, read: Callable[[], Any]) -> tuple[Any, str, WindowClause | None]:
+        """Reads Istream(...) or its like, and the window behind Wstream; gives what is inside."""
+        word = self._curr
+        kind = word.text.upper()
+        self._advance(2)
+        inside = read()
+        if not self._match(TokenType.R_PAREN):
+            self.refuse(f"expected ) after what {shown(word.text)} shows", STREAMED_HINT)
+        if self._match(TokenType.L_BRACKET, advance=False):
+            if kind != "WSTREAM":
+                self.refuse(f"{shown(word.text)} has no window of its own", WSTREAM_HINT)
+            return inside, kind.lower(), self._parse_bracket_window()
+        if kind == "WSTREAM":
+            self.refuse("Wstream needs a window", WSTREAM_HINT)
+        return inside, kind.lower(), None
+
+    def _at_streamed(self) -> bool:
+        """Whether Istream( or its like is next."""
+        named = self._curr.text.upper() in STREAMED and self._curr.token_type not in _QUOTED
+        return named and self._next.token_type == TokenType.L_PAREN
 
     def _parse_extent(self) -> Extent:
         """Reads a duration or a number, up to the next clause, comma or bracket."""
