@@ -1,0 +1,258 @@
+"""A row query bound to the streams it reads: a tree of operators, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from sqlglot import exp
+
+from muntin.errors import Problem, QueryError, did_you_mean
+from muntin.expressions import BindingError, bind, subexpression
+from muntin.expressions.binding.coercion import in_zone, unify
+from muntin.expressions.zones import UTC, Zone
+from muntin.plan.operators import (
+    Column,
+    Difference,
+    Distinct,
+    Node,
+    RowFinal,
+    RowPlan,
+    Select,
+    StreamSchema,
+    Union,
+)
+from muntin.planner.rows.joins import Joining
+from muntin.planner.rows.scope import Scope
+from muntin.queries import Compound, RowQuery, RowSource, Selection
+from muntin.queries.query import column
+from muntin.queries.rows import STAR, Body, sources
+
+_DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
+    "except all": "all",
+    "except": "except",
+    "intersect": "intersect",
+}
+TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
+
+
+def row_plan(
+    queries: Iterable[RowQuery], streams: Mapping[str, StreamSchema], zone: Zone = UTC
+) -> RowPlan:
+    """The plan of some row queries over streams by name.
+
+    Raises:
+        QueryError: With the problems of all queries.
+    """
+    problems: list[Problem] = []
+    finals: list[RowFinal] = []
+    for query in queries:
+        try:
+            finals.append(bind_rows(query, streams, zone))
+        except QueryError as error:
+            problems += error.problems
+    if problems:
+        raise QueryError(problems)
+    read = {name for final in finals for name in final.streams}
+    return RowPlan({n: stream for n, stream in streams.items() if n in read}, tuple(finals))
+
+
+def bind_rows(query: RowQuery, streams: Mapping[str, StreamSchema], zone: Zone = UTC) -> RowFinal:
+    """Bind a row query, or raise a :class:`QueryError` that points into its text.
+
+    Conditions that one stream decides go to its leaf, which has only the columns that somebody
+    needs. Streams and columns are found regardless of letter case.
+
+    >>> import pyarrow as pa
+    >>> from muntin.plan.timeline import Timeline
+    >>> from muntin.queries import parse
+    >>> schema = pa.schema({"ts": pa.int64(), "id": pa.int64(), "v": pa.float64()})
+    >>> stream = StreamSchema(schema, Timeline("ts", pa.int64()))
+    >>> (statement,) = parse("SELECT a.v FROM s [RANGE 5] a JOIN t [RANGE 3] b ON a.id = b.id "
+    ...                      "WHERE b.v > 0")
+    >>> final = bind_rows(statement.query, {"s": stream, "t": stream})
+    >>> final.output, final.root.label, final.schema.names
+    ('append', 'WK', ['valid_from', 'valid_to', 'v'])
+    """
+    return _Binding(query, streams, zone).final()
+
+
+class _Binding:
+    """One query on its way into a plan."""
+
+    def __init__(self, query: RowQuery, streams: Mapping[str, StreamSchema], zone: Zone) -> None:
+        self.query = query
+        self.zone = zone
+        self.streams = streams
+        self._lowered = {name.lower(): name for name in streams}
+
+    def final(self) -> RowFinal:
+        query = self.query
+        read = list(sources(query.body))
+        found = [self.stream(source) for source in read]
+        self._check_times(read, [stream for _, stream in found])
+        root = self.body(query.body)
+        final = RowFinal(
+            name=query.name,
+            root=root,
+            timeline=found[0][1].timeline,
+            show=query.show,
+            output=self._output(root),
+            slide=query.slide,
+            phase=query.phase,
+            range=max(1 if source.range is None else source.range for source in read),
+            restore=query.restore,
+            internal=query.internal,
+            lasts=query.lasts,
+            sql=query.sql(),
+        )
+        self._check_columns(final)
+        return final
+
+    def _output(self, root: Node) -> Literal["append", "final", "changes"]:
+        """How results are shown: appended where ends are known when rows are born."""
+        if self.query.output == "changes":
+            return "changes"
+        known = root.label != "STR"
+        # Pieces of one value are put together only where that was asked for.
+        pieces = self.query.output == "final" and isinstance(root, Distinct)
+        return "append" if known and not pieces else "final"
+
+    def stream(self, source: RowSource) -> tuple[str, StreamSchema]:
+        """The stream of a name, in any case."""
+        name = self._lowered.get(source.stream.lower())
+        if name is not None:
+            return name, self.streams[name]
+        hint = did_you_mean(source.stream, self.streams) or "pass it by name"
+        raise self._at(source, f"there is no stream {source.stream}", hint)
+
+    def _at(self, source: RowSource, message: str, hint: str | None) -> QueryError:
+        return QueryError([self.query.problem(column(source.stream, source.start), message, hint)])
+
+    def _check_times(self, read: list[RowSource], streams: list[StreamSchema]) -> None:
+        """Whether all times meet on one scale, which the first stream's type can show."""
+        first = streams[0].timeline
+        for source, stream in zip(read, streams, strict=True):
+            timeline = stream.timeline
+            if source.time is not None and source.time.lower() != timeline.column.lower():
+                message = f"the time of {source.stream} is {timeline.column}, not {source.time}"
+                raise self._at(source, message, "leave it out, or give the stream that time")
+            if timeline.plain != first.plain:
+                kinds = [f"{each.column} is a {each.type}" for each in (first, timeline)]
+                message = f"times that do not meet: {', '.join(kinds)}"
+                raise self._at(source, message, TIME_HINT)
+            self._check_unit(source, timeline.plain)
+            shown = 1 if source.range is None else source.range
+            if timeline.resolution % first.resolution or shown % first.resolution:
+                message = f"lifetimes do not fit the type of {first.column}, {first.type}"
+                raise self._at(source, message, TIME_HINT)
+        steps = [self.query.slide or 0, self.query.phase, self.query.lasts or 0]
+        if any(step % first.resolution for step in steps):
+            message = f"window ends do not fit the type of {first.column}, {first.type}"
+            raise self._at(read[0], message, TIME_HINT)
+
+    def _check_unit(self, source: RowSource, plain: bool) -> None:
+        unit = self.query.unit
+        if unit is None or (unit == "plain") == plain:
+            return
+        if plain:
+            message = f"the time of {source.stream} is a plain integer, but windows are durations"
+            raise self._at(source, message, "give RANGE as a plain integer")
+        message = f"the time of {source.stream} is a timestamp, but windows are plain integers"
+        raise self._at(source, message, "give RANGE as a duration, for example '5 minutes'")
+
+    def _check_columns(self, final: RowFinal) -> None:
+        """Results have each name once, those that lead them included."""
+        seen: set[str] = set()
+        for name in final.schema.names:
+            if name.lower() in seen:
+                message = f"two result columns are named {name}"
+                hint = f"give one of them another name, as in {name} AS {name}_2"
+                raise QueryError([self.query.problem(None, message, hint)])
+            seen.add(name.lower())
+
+    def body(self, body: Body) -> Node:
+        if isinstance(body, Selection):
+            return self._selection(body)
+        return self._compound(body)
+
+    def _selection(self, selection: Selection) -> Node:
+        scope = Scope(self.query, self.zone)
+        joining = Joining(selection, scope, self.stream)
+        items = list(self._items(selection, scope))
+        leaf = joining.leaf()
+        if leaf is not None:
+            # One stream without EXISTS: its leaf shows the results by itself.
+            schema = leaf.stream.schema
+            columns = tuple(
+                Column(name, scope.bound(scope.rebased(node, leaf), schema)) for name, node in items
+            )
+            node: Node = scope.leaf_of(leaf, columns)
+        else:
+            below, rest = joining.build(node for _, node in items)
+            columns = tuple(Column(name, scope.bound(e, below.schema)) for name, e in items)
+            where = None if rest is None else scope.condition(rest, below.schema)
+            node = Select(below, where, columns)
+        return Distinct(node) if selection.distinct else node
+
+    def _items(self, selection: Selection, scope: Scope) -> Iterator[tuple[str, exp.Expr]]:
+        seen: dict[str, str] = {}
+        for item in selection.items:
+            if item.name == STAR:
+                found = list(scope.stars(item.node))
+            else:
+                found = [(item.name, scope.resolve(item.node))]
+            for name, node in found:
+                if name.lower() in seen:
+                    other = f"write it as in {_written(node)} AS {name}_2"
+                    raise scope.error(item.node, f"two result columns are named {name}", other)
+                seen[name.lower()] = name
+                yield name, node
+
+    def _compound(self, body: Compound) -> Node:
+        left, right = self._unified(body, self.body(body.left), self.body(body.right))
+        if body.kind in ("union all", "union"):
+            parts = [
+                part
+                for side in (left, right)
+                for part in (side.inputs if isinstance(side, Union) else (side,))
+            ]
+            union = Union(tuple(parts))
+            return union if body.kind == "union all" else Distinct(union)
+        return Difference(left, right, _DIFFERENCES[body.kind])
+
+    def _unified(self, body: Compound, left: Node, right: Node) -> tuple[Node, Node]:
+        """Both sides with the names of the left, in types that they have in common."""
+        word = body.kind.upper()
+        if len(left.schema) != len(right.schema):
+            message = f"{word} of {len(left.schema)} and {len(right.schema)} columns"
+            hint = "list as many columns on both sides"
+            raise QueryError([self.query.problem(None, message, hint)])
+        if left.schema.types == right.schema.types and left.schema.names == right.schema.names:
+            return left, right
+        columns: tuple[list[Column], list[Column]] = ([], [])
+        for one, other in zip(left.schema, right.schema, strict=True):
+            bound = [bind(column(f.name), s.schema) for f, s in ((one, left), (other, right))]
+            if one.type != other.type:
+                try:
+                    roots = unify([each.root for each in bound])
+                except BindingError as error:
+                    message = f"{word} of the columns {one.name} and {other.name}: {error.message}"
+                    hint = "CAST one of them to the other's type"
+                    raise QueryError([self.query.problem(None, message, hint)]) from error
+                bound = [subexpression(in_zone(root, self.zone)) for root in roots]
+            for side, value in zip(columns, bound, strict=True):
+                side.append(Column(one.name, value))
+        changed = [
+            node
+            if tuple(each.name for each in side) == tuple(node.schema.names)
+            and [each.value.type for each in side] == node.schema.types
+            else Select(node, None, tuple(side))
+            for node, side in zip((left, right), columns, strict=True)
+        ]
+        return changed[0], changed[1]
+
+
+def _written(node: exp.Expr) -> str:
+    """A resolved column as a user writes it."""
+    return node.name if isinstance(node, exp.Column) else "the expression"
