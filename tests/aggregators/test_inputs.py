@@ -10,7 +10,7 @@ import pytest
 
 from aggregators.concat import Concat
 from muntin.aggregates import Aggregate, resolve
-from muntin.aggregators import bank, create, info, legal
+from muntin.aggregators import create, info, legal
 from muntin.errors import AggregateError, DataError, WindowError
 
 SUM, COUNTED = resolve("sum", [pa.float64()]), resolve("sum", [pa.int64()])
@@ -69,12 +69,11 @@ def test_none_and_masked_values_are_null_and_nan_is_not():
     ],
 )
 def test_what_is_not_of_the_type_is_refused_and_changes_nothing(values, message):
-    aggregator, groups = create("panes", COUNTED, [2]), bank("daba", COUNTED, [2], 1)
-    for taken in (aggregator.run, groups.advance):
-        taken([1])
-        with pytest.raises(DataError, match=message):
-            taken(values)
-    assert aggregator.run([1]).tolist() == groups.advance([1]).values.tolist() == [[2]]
+    aggregator = create("panes", COUNTED, [2])
+    aggregator.run([1])
+    with pytest.raises(DataError, match=message):
+        aggregator.run(values)
+    assert aggregator.run([1]).tolist() == [[2]]
 
 
 def test_an_iterator_that_kernels_refuse_is_not_used_up():
@@ -164,34 +163,16 @@ def test_positions_are_whole_numbers(position):
 
 def test_ranges_may_be_numpy_integers_and_must_be_listed():
     assert create("panes", SUM, np.array([3, 2])).ranges == (3, 2)
-    assert bank("slickdeque_inv", SUM, np.array([3, 2]), 1).ranges == (3, 2)
-    for make in (create, bank):
-        with pytest.raises(WindowError, match=r"ranges=\[5\]"):
-            make("panes_inv", SUM, 5)
-        with pytest.raises(WindowError, match="from 1 to"):
-            make("panes_inv", SUM, [2**70])
+    with pytest.raises(WindowError, match=r"ranges=\[5\]"):
+        create("panes_inv", SUM, 5)
+    with pytest.raises(WindowError, match="from 1 to"):
+        create("panes_inv", SUM, [2**70])
 
 
-def test_a_bank_takes_a_resolved_aggregate():
+def test_an_aggregate_is_named_or_resolved():
     assert legal("sum") == legal(SUM)
     with pytest.raises(AggregateError, match="not an aggregate"):
         legal(7)
-    with pytest.raises(AggregateError, match="resolve"):
-        bank("panes_inv", SUM.algebra, [2])
-
-
-@pytest.mark.parametrize("groups", [[0.5], np.array([0.5]), ["a"], 1, [True]])
-def test_groups_are_whole_numbers(groups):
-    with pytest.raises(DataError):
-        bank("slickdeque_inv", SUM, [2], 2).advance([1.0], groups)
-
-
-@pytest.mark.parametrize("count", [-1, 1.5, None])
-def test_a_number_of_groups_is_not_negative(count):
-    with pytest.raises(DataError, match="groups"):
-        bank("slickdeque_inv", SUM, [2], count)
-    with pytest.raises(DataError, match="groups"):
-        bank("slickdeque_inv", SUM, [2], 1).add(count)
 
 
 @pytest.mark.parametrize("name", legal(Concat()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from muntin_bench.aggregators.bank import bank_costs
 from muntin_bench.aggregators.latency import Latency, latencies
 from muntin_bench.aggregators.promises import against_running_sum, many_ranges
 from muntin_bench.aggregators.rates import Rate, rates
@@ -28,12 +27,10 @@ class Scale:
     running: int = 1 << 20
     ranges: tuple[int, ...] = (1, 4, 16, 64, 256, 1024)
     answers: int = 1 << 20
-    groups: int = 100_000
-    bank_steps: int = 64
 
 
 FULL = Scale()
-QUICK = Scale((0, 4, 8, 12, 16, 20), 0.03, 0.05, (1, 5, 64), ranges=(1, 16, 256), bank_steps=32)
+QUICK = Scale((0, 4, 8, 12, 16, 20), 0.03, 0.05, (1, 5, 64), ranges=(1, 16, 256))
 
 
 def run(quick: bool = False) -> Report:
@@ -56,15 +53,14 @@ def run_at(scale: Scale) -> Report:
         slow = list(latencies(works[name], windows, scale.latency_budget))
         sections += [*rate_tables(name, fast), latency_table(name, slow)]
         plots += [_rate_plot(name, fast), _latency_plot(name, slow)]
-    step("against a running sum, many ranges, and a bank of groups")
+    step("against a running sum, and many ranges")
     running, checks = against_running_sum(works, scale.running)
-    banks, bank_checks = bank_costs(scale.groups, scale.bank_steps)
     ranges = many_ranges(works["sum"], scale.ranges, scale.answers)
     return Report(
         "aggregators",
         f"seeded values; {compared:,} answers equal recomputation",
-        sections=(*sections, running, ranges, banks),
-        checks=(*checks, *bank_checks),
+        sections=(*sections, running, ranges),
+        checks=tuple(checks),
         plots=tuple(plots),
         seeds=(0,),
     )

@@ -1,7 +1,6 @@
 """Final aggregation: techniques that turn the partials of slices into answers for windows."""
 
 from muntin.aggregators.aggregator import Aggregator
-from muntin.aggregators.banks.registry import bank
 from muntin.aggregators.card import Card
 from muntin.aggregators.choice import Choice, choose_technique
 from muntin.aggregators.registry import create, info, legal, names, register
@@ -10,7 +9,6 @@ __all__ = [
     "Aggregator",
     "Card",
     "Choice",
-    "bank",
     "choose_technique",
     "create",
     "info",

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from muntin.aggregators.aggregator import Aggregator
-from muntin_bench.aggregators import bank, benchmark, promises
+from muntin_bench.aggregators import benchmark, promises
 from muntin_bench.aggregators.latency import latencies, timed_steps
 from muntin_bench.aggregators.rates import Rate, rates
 from muntin_bench.aggregators.work import Workload, check_answers, full, workloads
@@ -69,12 +69,6 @@ def test_what_is_timed_slides_in_the_values_of_the_stream(
         run.run(works[name].take(100, 8))
         values = works[name].take(200, 7)
         assert stepped.run(values).tolist() == run.run(values).tolist()
-
-
-def test_a_bank_is_checked_and_timed() -> None:
-    section, checks = bank.bank_costs(groups=40, steps=2)
-    assert [row[0] for row in section.rows] == ["sum of BIGINT", "sum of DOUBLE", "max of DOUBLE"]
-    assert [check.limit for check in checks] == [5, 25, 20, 25]
 
 
 def test_many_ranges_compare_flatfit_with_flatfat(works: dict[str, Workload]) -> None:

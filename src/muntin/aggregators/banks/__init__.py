@@ -1,1 +1,0 @@
-"""Techniques over many groups at once."""
