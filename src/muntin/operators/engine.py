@@ -1,0 +1,244 @@
+"""The engine of queries over rows with lifetimes: batches of several streams in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.errors import DataError
+from muntin.operators.calendar import CalendarChunk
+from muntin.operators.graph import Graph, Key, Step, Streams
+from muntin.operators.output import Arrivals, ChangeLog, Finals, Output
+from muntin.operators.row_log import LogChunk
+from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
+from muntin.operators.segments import Segment
+from muntin.operators.snapshot import load, pack, unpack
+from muntin.operators.window_ends import Differences, WindowEnds
+from muntin.plan.operators import RowFinal, RowPlan
+
+_CLASSES: dict[str, type] = {
+    kind.__name__: kind for kind in (Rows, Changes, Segment, LogChunk, CalendarChunk)
+}
+
+
+@dataclass(frozen=True)
+class RowStatistics:
+    """What an engine has done and keeps.
+
+    Attributes:
+        rows: Rows given, by stream.
+        results: Rows shown, by query.
+        errors: Expressions that failed, by query; their values are NULL.
+        kept: Rows that operators keep, by query; what queries share is counted for each.
+    """
+
+    rows: dict[str, int]
+    results: dict[str, int]
+    errors: dict[str, int]
+    kept: dict[str, int]
+
+
+class RowEngine:
+    """Runs queries whose answers are rows with lifetimes.
+
+    Selections, unions and joins show a row in the batch that completes it. All else takes rows in
+    order, below the least watermark of the streams that a query reads.
+
+    Args:
+        plan: The queries and their streams.
+    """
+
+    def __init__(self, plan: RowPlan) -> None:
+        self._watermarks = dict.fromkeys(plan.streams, ALWAYS)
+        self._seen: dict[str, int] = {}
+        self._rows = dict.fromkeys(plan.streams, 0)
+        self._results: dict[str, int] = {}
+        self._since: dict[str, int] = {}
+        self._outputs: dict[str, Output] = {}
+        self._is_closed = False
+        self._plan = RowPlan(plan.streams, ())
+        self._install(plan, {})
+
+    @property
+    def plan(self) -> RowPlan:
+        """The queries that run."""
+        return self._plan
+
+    def since(self, query: str) -> int | None:
+        """The first instant that a query answers wholly; None if it has seen all rows."""
+        found = self._since[query]
+        return None if found == ALWAYS else found
+
+    def feed(
+        self, batches: Mapping[str, pa.Table], watermarks: Mapping[str, int]
+    ) -> dict[str, pa.Table]:
+        """Results that are due after some rows of each stream.
+
+        Args:
+            batches: Rows by stream, none of them late.
+            watermarks: After this batch: no row of the stream that comes later lies below it. A
+                stream that is not named keeps the one it has.
+        """
+        if self._is_closed:
+            raise DataError("the stream is closed", hint="feed rows before close()")
+        self._check(batches, watermarks)
+        for stream, watermark in watermarks.items():
+            self._watermarks[stream] = max(self._watermarks[stream], watermark)
+        for stream, batch in batches.items():
+            self._rows[stream] += batch.num_rows
+            self._see(stream, batch)
+        return self._run(batches)
+
+    def close(self) -> dict[str, pa.Table]:
+        """All results that are left, with their whole lifetimes: no more rows will come."""
+        self._watermarks = dict.fromkeys(self._watermarks, NEVER)
+        self._is_closed = True
+        return self._run({})
+
+    def _check(self, batches: Mapping[str, pa.Table], watermarks: Mapping[str, int]) -> None:
+        for stream in (*batches, *watermarks):
+            if stream not in self._plan.streams:
+                known = ", ".join(self._plan.streams)
+                raise DataError(f"there is no stream {stream!r}", hint=f"known streams: {known}")
+
+    def _see(self, stream: str, batch: pa.Table) -> None:
+        timeline = self._plan.streams[stream].timeline
+        times = batch.column(timeline.column)
+        if batch.num_rows > times.null_count:
+            latest = pc.max(pc.drop_null(times) if times.null_count else times)
+            ticks = timeline.to_ticks(pa.array([latest], times.type))[0].as_py()
+            self._seen[stream] = max(self._seen.get(stream, ALWAYS), ticks)
+
+    def _run(self, batches: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        changes: list[Changes] = []
+        for step in self._graph.steps:
+            if step.stream is not None:
+                changes.append(step.operator.read(batches.get(step.stream)))
+                continue
+            bounds = [self._watermark(streams) for streams in step.clocks]
+            changes.append(step.operator.step([changes[each] for each in step.sources], bounds))
+        shown = {}
+        for final in self._plan.finals:
+            found = changes[self._graph.roots[final.name]]
+            table = self._outputs[final.name].step(found, self._watermark(final.streams))
+            self._results[final.name] += table.num_rows
+            shown[final.name] = table
+        return shown
+
+    def _watermark(self, streams: Streams) -> int:
+        return min(self._watermarks[stream] for stream in streams)
+
+    def adopt(self, plan: RowPlan) -> None:
+        """Go on with other queries over the same streams.
+
+        Queries that stay are not changed by it. One that joins is complete from its first whole
+        instant on: the largest time of all batches before, over the streams it reads, plus its
+        longest RANGE; earlier where what it reads was kept for others.
+        """
+        if plan.streams != self._plan.streams:
+            raise DataError(
+                "the streams of the queries have changed", hint="start anew with these streams"
+            )
+        self._install(plan, {step.key: step for step in self._graph.steps})
+
+    def _install(self, plan: RowPlan, known: Mapping[Key, Step]) -> None:
+        finals = {final.name: final for final in plan.finals}
+        before = {final.name: final for final in self._plan.finals}
+        self._graph = Graph(plan, known, self._first_whole)
+        self._plan = plan
+        for final in plan.finals:
+            if before.get(final.name) != final:
+                root = self._graph.steps[self._graph.roots[final.name]]
+                self._since[final.name] = root.since
+                self._outputs[final.name] = output(final, root)
+                self._results[final.name] = 0
+        for name in [name for name in self._outputs if name not in finals]:
+            del self._outputs[name], self._since[name], self._results[name]
+
+    def _first_whole(self, streams: Streams, longest: int | None) -> int:
+        seen = max((self._seen.get(stream, ALWAYS) for stream in streams), default=ALWAYS)
+        return ALWAYS if seen == ALWAYS else seen + (longest or 1)
+
+    @property
+    def statistics(self) -> RowStatistics:
+        """What was done, and what is kept."""
+        below = {
+            name: [self._graph.steps[each].operator for each in self._graph.below(root)]
+            for name, root in self._graph.roots.items()
+        }
+        return RowStatistics(
+            dict(self._rows),
+            dict(self._results),
+            {
+                name: sum(getattr(each, "errors", 0) for each in held)
+                for name, held in below.items()
+            },
+            {name: sum(getattr(each, "kept", 0) for each in held) for name, held in below.items()},
+        )
+
+    def snapshot(self) -> bytes:
+        """All that is kept, for `restore` with the same plan."""
+        state = {
+            "queries": [final.name for final in self._plan.finals],
+            "watermarks": self._watermarks,
+            "seen": self._seen,
+            "rows": self._rows,
+            "results": self._results,
+            "since": self._since,
+            "closed": self._is_closed,
+            "starts": [step.since for step in self._graph.steps],
+            "steps": [_kept(step.operator) for step in self._graph.steps],
+            "outputs": {name: _kept(each) for name, each in self._outputs.items()},
+        }
+        return pack(state, _CLASSES)
+
+    @classmethod
+    def restore(cls, plan: RowPlan, data: bytes) -> RowEngine:
+        """An engine that goes on where a snapshot was taken."""
+        state: dict[str, Any] = unpack(data, _CLASSES)
+        engine = cls(plan)
+        names = [final.name for final in plan.finals]
+        if state["queries"] != names or len(state["steps"]) != len(engine._graph.steps):
+            raise DataError(
+                "the snapshot is of other queries", hint="go on with the queries it was made with"
+            )
+        engine._watermarks, engine._seen = state["watermarks"], state["seen"]
+        engine._rows, engine._results = state["rows"], state["results"]
+        engine._since, engine._is_closed = state["since"], state["closed"]
+        for step, since in zip(engine._graph.steps, state["starts"], strict=True):
+            step.since = since
+        for final in plan.finals:
+            root = engine._graph.steps[engine._graph.roots[final.name]]
+            engine._outputs[final.name] = output(final, root, engine._since[final.name])
+        for step, held in zip(engine._graph.steps, state["steps"], strict=True):
+            load(step.operator, held)
+        for name, held in state["outputs"].items():
+            load(engine._outputs[name], held)
+        return engine
+
+
+def _kept(holder: Any) -> dict[str, Any]:
+    return {name: getattr(holder, name) for name in getattr(holder, "STATE", ())}
+
+
+def output(final: RowFinal, root: Step, since: int | None = None) -> Output:
+    """What shows the rows of a query."""
+    begin = root.since if since is None else since
+    if final.show != "rows":
+        return Differences(final, root.lifetime, begin, strict=root.strict)
+    if final.slide is not None:
+        return WindowEnds(final, root.lifetime, begin, strict=root.strict)
+    if final.output == "changes":
+        return ChangeLog(final, root.lifetime, begin)
+    if root.strict:
+        if final.output == "append":
+            raise DataError(
+                f"rows of query {final.name} may end before their time, and cannot be appended",
+                hint="use output 'final' or 'changes'",
+            )
+        return Finals(final, root.lifetime, begin, strict=True)
+    return Arrivals(final, begin)

@@ -1,0 +1,292 @@
+"""The operators of a plan, each once for all queries that share it, in the order they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from muntin.errors import DataError
+from muntin.expressions import Bound, bind_text
+from muntin.operators.counts import Counts
+from muntin.operators.difference import BagDifference
+from muntin.operators.distinct import Pieces
+from muntin.operators.exists import Presence
+from muntin.operators.join import WindowJoin
+from muntin.operators.keys import check_alike
+from muntin.operators.rows import ALWAYS, Changes, Rows, concat
+from muntin.operators.select import Leaf, Selection
+from muntin.operators.strict_join import StrictJoin
+from muntin.plan.operators import (
+    Column,
+    Difference,
+    Distinct,
+    Exists,
+    Join,
+    Node,
+    RowFinal,
+    RowPlan,
+    Select,
+    Union,
+    Windowed,
+    inputs,
+    leaves,
+)
+
+Streams = frozenset[str]
+Key = tuple[Any, ...]
+# The first instant of which rows are complete that are read from some streams, through windows
+# none of which is longer than a range.
+Since = Callable[[Streams, int | None], int]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What operators that take rows in order depend on beside their nodes.
+
+    ``streams`` are those whose least watermark they follow. With ``counted``, DISTINCT shows each
+    value for as long as it lasts, instead of in pieces.
+    """
+
+    streams: Streams
+    counted: bool
+
+
+@dataclass
+class Step:
+    """One operator, and the steps that it reads.
+
+    Attributes:
+        key: What tells it from other operators of the plan.
+        operator: What runs, with its state.
+        sources: The numbers of the steps it reads.
+        clocks: For each source, the streams whose least watermark bounds its rows to come.
+        strict: Whether its rows may end before their time.
+        lifetime: The longest that its rows with an end live.
+        since: The first instant at which its rows are complete.
+        stream: The stream that a leaf reads.
+    """
+
+    key: Key
+    operator: Any
+    sources: tuple[int, ...]
+    clocks: tuple[Streams, ...]
+    strict: bool
+    lifetime: int
+    since: int = ALWAYS
+    stream: str | None = None
+
+
+class UnionAll:
+    """The rows of all inputs, each with an id of its own."""
+
+    def __init__(self, node: Union) -> None:
+        for each in node.inputs[1:]:
+            check_alike(node.schema.types, each.schema.types)
+
+    def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
+        """The changes of all inputs."""
+        del bounds
+        count = len(inputs)
+        born = [
+            Rows(each.born.columns, each.born.ids * count + i, each.born.start, each.born.end)
+            for i, each in enumerate(inputs)
+        ]
+        ended = np.concatenate([each.ended * count + i for i, each in enumerate(inputs)])
+        return Changes(concat(born), ended, np.concatenate([each.at for each in inputs]))
+
+
+class Graph:
+    """The steps of a plan, sources before their readers, and the step of each query's root.
+
+    Equal operators of several queries are one step. Steps that are known already are taken over
+    with all that they keep.
+
+    Args:
+        plan: The queries.
+        known: Steps of the plan before, by their keys.
+        since: From when on rows of new steps are complete.
+    """
+
+    def __init__(self, plan: RowPlan, known: Mapping[Key, Step], since: Since) -> None:
+        self._plan = plan
+        self._known = known
+        self._since = since
+        self._numbers: dict[Key, int] = {}
+        self.steps: list[Step] = []
+        self.roots: dict[str, int] = {}
+        for final in plan.finals:
+            self.roots[final.name] = self._add(final.root, _context(final))
+
+    def below(self, root: int) -> set[int]:
+        """The steps that a step reads, and itself."""
+        found = {root}
+        for source in self.steps[root].sources:
+            found |= self.below(source)
+        return found
+
+    def _add(self, node: Node, context: Context) -> int:
+        key: Key = (node,) if is_eager(node) else (node, context)
+        if key not in self._numbers:
+            self._numbers[key] = self._build(key, node, context)
+        return self._numbers[key]
+
+    def _build(self, key: Key, node: Node, context: Context) -> int:
+        if isinstance(node, Windowed):
+            return self._leaf(key, node)
+        if isinstance(node, Exists) and node.null_aware and node.negated:
+            return self._add(_not_in(node), context)
+        sources = [self._add(each, context) for each in inputs(node)]
+        if isinstance(node, Exists) and node.residual is not None:
+            sources[1] = self._partners(node, sources, context)
+        held = [self.steps[source] for source in sources]
+        if isinstance(node, Select | Union):
+            operator: Any = Selection(node) if isinstance(node, Select) else UnionAll(node)
+            since = max(each.since for each in held)
+        else:
+            check_order(node)
+            operator, since = _operator(node, held, context), self._complete(node)
+        clocks = self._clocks(node, held, context)
+        strict = _is_strict(node, held, context)
+        return self._put(Step(key, operator, tuple(sources), clocks, strict, lifetime(node), since))
+
+    def _put(self, step: Step) -> int:
+        before = self._known.get(step.key)
+        if before is not None:
+            step.operator, step.since = before.operator, before.since
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def _leaf(self, key: Key, node: Windowed) -> int:
+        operator = Leaf(node, self._plan.streams[node.stream])
+        since = self._complete(node)
+        return self._put(
+            Step(key, operator, (), (), strict=False, lifetime=lifetime(node), since=since,
+                 stream=node.stream)
+        )  # fmt: skip
+
+    def _partners(self, node: Exists, sources: Sequence[int], context: Context) -> int:
+        """The pairs that make a left row have a partner, as rows that name the left row."""
+        join = Join((node.left, node.right), node.keys, node.residual)
+        key = ("partners", join, context)
+        if key not in self._numbers:
+            held = [self.steps[source] for source in sources]
+            strict = any(each.strict for each in held)
+            kind = StrictJoin if strict else WindowJoin
+            operator = kind(join, [each.lifetime for each in held], partners=True)
+            clocks = self._clocks(join, held, context)
+            lived = lifetime(join)
+            since = self._complete(join)
+            self._numbers[key] = self._put(
+                Step(key, operator, tuple(sources), clocks, strict, lived, since)
+            )
+        return self._numbers[key]
+
+    def _complete(self, node: Node) -> int:
+        ranges = [leaf.range for leaf in leaves(node)]
+        longest = max((each for each in ranges if each is not None), default=None)
+        return self._since(frozenset(leaf.stream for leaf in leaves(node)), longest)
+
+    def _clocks(self, node: Node, held: Sequence[Step], context: Context) -> tuple[Streams, ...]:
+        """The streams that bound the rows to come of each input."""
+        if isinstance(node, Join) and not any(each.strict for each in held):
+            return tuple(
+                frozenset(leaf.stream for leaf in leaves(each))
+                if is_eager(each)
+                else context.streams
+                for each in node.inputs
+            )
+        return (context.streams,) * len(held)
+
+
+def _context(final: RowFinal) -> Context:
+    """How a query's operators run that take rows in order."""
+    plain = final.slide is None and final.show == "rows"
+    if has_whole(final.root) and not (plain and final.output != "changes"):
+        raise DataError(
+            f"query {final.name}: EMIT UNMATCHED gives a row once it has ended, too late for "
+            "SLIDE, Istream, Dstream or changes",
+            hint="leave out EMIT UNMATCHED, or the other",
+        )
+    return Context(final.streams, counted=plain and final.output != "append")
+
+
+def is_eager(node: Node) -> bool:
+    """Whether its rows come on arrival, in any order."""
+    if isinstance(node, Exists | Distinct | Difference):
+        return False
+    return all(is_eager(each) for each in inputs(node))
+
+
+def has_whole(node: Node) -> bool:
+    """Whether some of its rows come once they have ended."""
+    whole = isinstance(node, Exists) and node.whole
+    return whole or any(has_whole(each) for each in inputs(node))
+
+
+def check_order(node: Node) -> None:
+    """Refuse to join, compare or count rows that come once they have ended."""
+    if any(has_whole(each) for each in inputs(node)):
+        raise DataError(
+            "EMIT UNMATCHED gives a row once it has ended, too late for an operator above it",
+            hint="use it as the last step of a query, or leave it out",
+        )
+
+
+def lifetime(node: Node) -> int:
+    """The longest that rows with an end live; results live no longer than their parts."""
+    return max((leaf.range for leaf in leaves(node) if leaf.range is not None), default=0)
+
+
+def _is_strict(node: Node, held: Sequence[Step], context: Context) -> bool:
+    if isinstance(node, Exists):
+        return not node.whole
+    counted = isinstance(node, Distinct) and context.counted
+    return counted or isinstance(node, Difference) or any(each.strict for each in held)
+
+
+def _operator(
+    node: Join | Exists | Distinct | Difference, held: Sequence[Step], context: Context
+) -> Any:
+    lifetimes = [each.lifetime for each in held]
+    strict = [each.strict for each in held]
+    if isinstance(node, Join):
+        return StrictJoin(node, lifetimes) if any(strict) else WindowJoin(node, lifetimes)
+    if isinstance(node, Exists):
+        return Presence(node, lifetimes, strict)
+    if isinstance(node, Distinct) and not context.counted and not any(strict):
+        return Pieces(node, lifetimes[0])
+    if isinstance(node, Difference) and node.kind == "all":
+        return BagDifference(node, lifetimes, strict)
+    return Counts(node, lifetimes, strict)
+
+
+def _not_in(node: Exists) -> Node:
+    """NOT IN by absences that know no NULL.
+
+    A row is hidden by a right row that equals it, by any whose value is NULL, and if its own
+    value is NULL by all.
+    """
+    (left_key,), (right_key,) = node.keys
+    known = _filtered(node.left, left_key, "IS NOT NULL")
+    unknown = _filtered(node.left, left_key, "IS NULL")
+    nulls = _filtered(node.right, right_key, "IS NULL")
+    sure = Exists(known, nulls, ((), ()), node.residual, negated=True)
+    return Union(
+        (
+            Exists(sure, node.right, node.keys, node.residual, negated=True),
+            Exists(unknown, node.right, ((), ()), node.residual, negated=True),
+        )
+    )
+
+
+def _filtered(node: Node, place: int, condition: str) -> Select:
+    def bound(name: str, rest: str = "") -> Bound:
+        quoted = name.replace("`", "``")
+        return bind_text(f"`{quoted}` {rest}", node.schema)
+
+    names = node.schema.names
+    where = bound(names[place], condition)
+    return Select(node, where, tuple(Column(name, bound(name)) for name in names))

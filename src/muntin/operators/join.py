@@ -1,0 +1,181 @@
+"""Combinations of rows of several inputs that are alive together and have equal keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin._typing import Ints
+from muntin.operators import keys
+from muntin.operators.rows import NONE, Changes, Columns, Rows, concat, gather, gather_ints
+from muntin.operators.segments import Segment, Segments, begins_of, holds, matches
+from muntin.operators.select import Condition
+from muntin.plan.operators import Join
+
+
+@dataclass(frozen=True)
+class Found:
+    """Combinations found so far: a place in each input that was met, and their lifetimes."""
+
+    places: dict[int, Ints]
+    hashes: Ints
+    start: Ints
+    end: Ints
+
+    def take(self, chosen: Ints) -> Found:
+        """Some of the combinations."""
+        places = {side: each[chosen] for side, each in self.places.items()}
+        return Found(places, self.hashes[chosen], self.start[chosen], self.end[chosen])
+
+
+@dataclass(frozen=True)
+class Combined:
+    """Combinations as rows, and the ids of their parts, input by input."""
+
+    rows: Rows
+    parts: tuple[Ints, ...]
+
+
+class WindowJoin:
+    """The join of two to six inputs on one key; rows are met on arrival, in any order.
+
+    With every batch, new rows of input ``i`` meet the rows of the inputs before it with the batch,
+    and of those after it without: so every combination is found once, when its last row comes.
+    Nothing but input rows is kept. A row is dropped once the other inputs cannot give a row that
+    would be alive together with it.
+
+    Args:
+        node: The join.
+        lifetimes: The longest that rows with an end live, of each input.
+        partners: Whether a result has one column only, the id of its row of the first input.
+    """
+
+    STATE: tuple[str, ...] = ("_sides", "_next", "_exact")
+
+    def __init__(self, node: Join, lifetimes: Sequence[int], *, partners: bool = False) -> None:
+        types = [
+            [node.inputs[i].schema.field(place).type for place in places]
+            for i, places in enumerate(node.keys)
+        ]
+        keys.check_keys(types[0], "a join")
+        for each in types[1:]:
+            keys.check_alike(types[0], each)
+        self._node = node
+        self._partners = partners
+        self._condition = Condition(node.residual, node.schema)
+        self._sides = [Segments(lifetime) for lifetime in lifetimes]
+        self._next = 0
+        # Whether equal hashes prove equal keys.
+        self._exact = True
+
+    @property
+    def kept(self) -> int:
+        """How many rows are kept."""
+        return sum(len(side) for side in self._sides)
+
+    @property
+    def errors(self) -> int:
+        """How often the residual condition failed."""
+        return self._condition.errors
+
+    def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
+        """The combinations that are complete with new rows of the inputs.
+
+        Args:
+            inputs: What is new of each input; no row ends before its time.
+            bounds: The least start of rows that each input may still give.
+        """
+        return Changes.births(self.combine([each.born for each in inputs], bounds).rows)
+
+    def combine(self, fresh: Sequence[Rows], bounds: Sequence[int]) -> Combined:
+        """The same, with the ids of the parts of each combination."""
+        segments = [self._segment(i, rows) for i, rows in enumerate(fresh)]
+        found = [self._combined(i, segments) for i, segment in enumerate(segments) if len(segment)]
+        for i, segment in enumerate(segments):
+            others = min(bound for j, bound in enumerate(bounds) if j != i)
+            if len(segment):
+                self._sides[i].add(segment, others)
+            self._sides[i].evict(others)
+        return self._numbered([each for each in found if each is not None])
+
+    def _segment(self, side: int, rows: Rows) -> Segment:
+        """New rows of one input in order of their keys; those with a NULL in it meet nothing."""
+        rows = rows.where(~keys.has_null(self._keys(side, rows.columns), len(rows)))
+        hashes, exact = keys.hash_columns(self._keys(side, rows.columns), len(rows))
+        self._exact = self._exact and exact
+        return Segment.of(hashes, rows)
+
+    def _keys(self, side: int, columns: Columns) -> Columns:
+        return tuple(columns[place] for place in self._node.keys[side])
+
+    def _combined(self, side: int, fresh: Sequence[Segment]) -> Combined | None:
+        """What new rows of one input give with the rows of all others."""
+        segment = fresh[side]
+        met = [
+            self._sides[j].all() + ([fresh[j]] if j < side and len(fresh[j]) else [])
+            for j in range(len(fresh))
+        ]
+        met[side] = [segment]
+        others = [j for j in range(len(met)) if j != side]
+        rows = segment.rows
+        found = Found({side: np.arange(len(segment))}, segment.hashes, rows.start, rows.end)
+        if len(others) > 1:
+            # Nothing is put together for a key that some input does not hold.
+            for j in others:
+                found = found.take(holds(met[j], found.hashes))
+        for j in sorted(others, key=lambda j: sum(map(len, met[j]))):
+            if not met[j] or not found.start.size:
+                return None
+            found = _meet(found, j, met[j])
+        return self._confirmed(found, met) if found.start.size else None
+
+    def _confirmed(self, found: Found, met: list[list[Segment]]) -> Combined:
+        """Combinations with equal keys that satisfy the residual condition."""
+        taken: list[Columns] = []
+        parts: list[Ints] = []
+        for side, segments in enumerate(met):
+            begins = begins_of(segments)
+            places = found.places[side]
+            taken.append(gather([each.rows.columns for each in segments], begins, places))
+            parts.append(gather_ints([each.rows.ids for each in segments], begins, places))
+        rows = Rows(sum(taken, ()), found.start, found.start, found.end)
+        mask = self._condition(rows)
+        if not self._exact:
+            first = self._keys(0, taken[0])
+            for side in range(1, len(taken)):
+                mask &= keys.equal_rows(first, self._keys(side, taken[side]), len(rows))
+        if mask.all():
+            return Combined(rows, tuple(parts))
+        return Combined(rows.where(mask), tuple(each[mask] for each in parts))
+
+    def _numbered(self, found: Sequence[Combined]) -> Combined:
+        """All combinations of a step, with ids of their own."""
+        none = Combined(Rows.none(self._node.schema), (NONE,) * len(self._sides))
+        rows = concat([none.rows, *(each.rows for each in found)])
+        parts = [
+            np.concatenate(each)
+            for each in zip(*(each.parts for each in (none, *found)), strict=True)
+        ]
+        ids = np.arange(self._next, self._next + len(rows))
+        self._next += len(rows)
+        columns = (pa.array(parts[0]),) if self._partners else rows.columns
+        return Combined(Rows(columns, ids, rows.start, rows.end), tuple(parts))
+
+
+def _meet(found: Found, side: int, segments: list[Segment]) -> Found:
+    """Combinations with the rows of one more input, in order of their hashes."""
+    parts = [matches(segment, found.hashes, found.start, found.end) for segment in segments]
+    begins = begins_of(segments)
+    asking = np.concatenate([part.asking for part in parts])
+    kept = np.concatenate([part.kept + begins[i] for i, part in enumerate(parts)])
+    start = np.concatenate([part.start for part in parts])
+    end = np.concatenate([part.end for part in parts])
+    if len(parts) > 1:
+        order = np.argsort(asking, kind="stable")
+        asking, kept, start, end = asking[order], kept[order], start[order], end[order]
+    places = {each: held[asking] for each, held in found.places.items()}
+    places[side] = kept
+    return Found(places, found.hashes[asking], start, end)

@@ -1,0 +1,116 @@
+"""Rows that are kept by number until they are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin._typing import Bools, Ints
+from muntin.operators.rows import Columns, concat_columns, gather, take
+
+
+@dataclass
+class LogChunk:
+    """Some rows of a log; those that are dropped stay until half of them are."""
+
+    numbers: Ints
+    columns: Columns
+    alive: Bools
+    dead: int = 0
+
+    def compacted(self) -> LogChunk:
+        """The rows that are not dropped."""
+        if not self.dead:
+            return self
+        kept = np.flatnonzero(self.alive)
+        return LogChunk(self.numbers[kept], take(self.columns, kept), np.ones(kept.size, np.bool_))
+
+
+class RowLog:
+    """A log of rows in columns that any row can be read from or dropped.
+
+    Rows lie in chunks that are merged as they grow, so that there are few. What is dropped is
+    removed once it is half of a chunk. So every row is moved a logarithmic number of times.
+
+    >>> log = RowLog([pa.string()])
+    >>> log.append((pa.array(["a", "b", "c"]),), 3).tolist()
+    [0, 1, 2]
+    >>> log.drop(np.array([0, 1]))
+    >>> log.take(np.array([2]))[0].to_pylist(), len(log)
+    (['c'], 1)
+    """
+
+    STATE = ("_chunks", "_begins", "_next", "_size", "nulls")
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self._types = tuple(types)
+        self._chunks: list[LogChunk] = []
+        self._begins = np.empty(0, np.int64)
+        self._next = 0
+        self._size = 0
+        self.nulls = False
+
+    def __len__(self) -> int:
+        return self._size
+
+    def append(self, columns: Columns, count: int) -> Ints:
+        """Keep rows; their numbers."""
+        numbers = np.arange(self._next, self._next + count)
+        if not count:
+            return numbers
+        self._next += count
+        self._size += count
+        self.nulls = self.nulls or any(column.null_count for column in columns)
+        self._chunks.append(LogChunk(numbers, columns, np.ones(count, np.bool_)))
+        while len(self._chunks) > 1 and len(self._chunks[-2].numbers) < 2 * len(
+            self._chunks[-1].numbers
+        ):
+            self._merge_last()
+        self._index()
+        return numbers
+
+    def _merge_last(self) -> None:
+        second, first = self._chunks.pop().compacted(), self._chunks.pop().compacted()
+        self._chunks.append(
+            LogChunk(
+                np.concatenate((first.numbers, second.numbers)),
+                concat_columns([first.columns, second.columns]),
+                np.concatenate((first.alive, second.alive)),
+            )
+        )
+
+    def _index(self) -> None:
+        self._chunks = [chunk for chunk in self._chunks if chunk.numbers.size]
+        self._begins = np.array([chunk.numbers[0] for chunk in self._chunks], np.int64)
+
+    def take(self, numbers: Ints) -> Columns:
+        """The rows with some numbers, in their order."""
+        if not numbers.size or not self._types:
+            return tuple(pa.array([], kind) for kind in self._types)
+        sizes = np.array([chunk.numbers.size for chunk in self._chunks])
+        begins = np.cumsum(sizes) - sizes
+        owners = np.searchsorted(self._begins, numbers, side="right") - 1
+        places = np.empty(numbers.size, np.int64)
+        for owner in np.unique(owners).tolist():
+            mine = owners == owner
+            inside = np.searchsorted(self._chunks[owner].numbers, numbers[mine])
+            places[mine] = begins[owner] + inside
+        return gather([chunk.columns for chunk in self._chunks], begins, places)
+
+    def drop(self, numbers: Ints) -> None:
+        """Forget rows, each once."""
+        if not numbers.size:
+            return
+        self._size -= numbers.size
+        owners = np.searchsorted(self._begins, numbers, side="right") - 1
+        for owner in np.unique(owners).tolist():
+            chunk = self._chunks[owner]
+            gone = numbers[owners == owner]
+            chunk.alive[np.searchsorted(chunk.numbers, gone)] = False
+            chunk.dead += gone.size
+            if 2 * chunk.dead > chunk.numbers.size:
+                self._chunks[owner] = chunk.compacted()
+        self._index()

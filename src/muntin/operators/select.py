@@ -1,0 +1,143 @@
+"""Rows of a stream with their lifetimes, and rows that satisfy a condition, computed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from muntin._typing import Bools, Ints
+from muntin.errors import DataError
+from muntin.expressions import Bound, Evaluated, Evaluator
+from muntin.operators.rows import NEVER, Changes, Columns, Rows, take
+from muntin.plan.operators import Column, Select, StreamSchema, Windowed
+
+
+class Condition:
+    """Which rows satisfy a condition; one that fails or is NULL is not satisfied."""
+
+    def __init__(self, bound: Bound | None, schema: pa.Schema) -> None:
+        self._evaluate = None if bound is None else Evaluator([bound])
+        self._schema = schema
+        self.errors = 0
+
+    def __call__(self, rows: Rows) -> Bools:
+        """A mask of the rows."""
+        if self._evaluate is None or not len(rows):
+            return np.ones(len(rows), np.bool_)
+        [found] = self._evaluate(table_of(rows.columns, self._schema, len(rows)))
+        self.errors += _failed(found)
+        return truths(found.values)
+
+
+class Projection:
+    """Columns computed from rows."""
+
+    def __init__(self, columns: Sequence[Column], schema: pa.Schema) -> None:
+        self._evaluate = Evaluator([each.value for each in columns])
+        self._schema = schema
+        self.errors = 0
+
+    def __call__(self, columns: Columns, count: int) -> Columns:
+        """The values for rows with some columns."""
+        found = self._evaluate(table_of(columns, self._schema, count))
+        self.errors += sum(map(_failed, found))
+        return tuple(each.values for each in found)
+
+
+class Leaf:
+    """The rows of one stream that satisfy a condition, each alive for the length of the window."""
+
+    STATE = ("_next",)
+
+    def __init__(self, node: Windowed, stream: StreamSchema) -> None:
+        self._range = node.range
+        self._shown = node.schema
+        self._timeline = stream.timeline
+        read = {stream.timeline.column}
+        read |= set().union(*(each.value.columns for each in node.columns))
+        self._schema = pa.schema([field for field in stream.schema if field.name in read])
+        self._where = None if node.where is None else Evaluator([node.where])
+        self._project = Projection(node.columns, self._schema)
+        self._where_errors = 0
+        self._next = 0
+
+    @property
+    def errors(self) -> int:
+        """How often an expression failed."""
+        return self._where_errors + self._project.errors
+
+    def read(self, batch: pa.Table | None) -> Changes:
+        """The rows of a batch of the stream."""
+        if batch is None or not batch.num_rows:
+            return Changes.births(Rows.none(self._shown))
+        columns = tuple(_single(batch.column(name)) for name in self._schema.names)
+        if self._where is not None:
+            [found] = self._where(batch)
+            self._where_errors += _failed(found)
+            mask = truths(found.values)
+            if not mask.all():
+                columns = take(columns, np.flatnonzero(mask))
+        start = self._ticks(columns[self._schema.get_field_index(self._timeline.column)])
+        # No window reaches beyond the end of time.
+        end = np.full(start.size, NEVER)
+        if self._range is not None:
+            end = np.minimum(start + min(self._range, NEVER), NEVER)
+        ids = np.arange(self._next, self._next + start.size)
+        self._next += start.size
+        return Changes.births(Rows(self._project(columns, start.size), ids, start, end))
+
+    def _ticks(self, times: pa.Array) -> Ints:
+        if times.null_count:
+            raise DataError(
+                f"the time column {self._timeline.column!r} has NULL values",
+                hint="leave such rows out",
+            )
+        ticks: Ints = self._timeline.to_ticks(times).to_numpy()
+        return ticks
+
+
+class Selection:
+    """Rows of the input that satisfy a condition, with columns computed from them."""
+
+    def __init__(self, node: Select) -> None:
+        self._condition = Condition(node.where, node.input.schema)
+        self._project = Projection(node.columns, node.input.schema)
+
+    @property
+    def errors(self) -> int:
+        """How often an expression failed."""
+        return self._condition.errors + self._project.errors
+
+    def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
+        """The rows of some changes; ends of rows that are left out mean nothing further on."""
+        del bounds
+        [changes] = inputs
+        rows = changes.born.where(self._condition(changes.born))
+        columns = self._project(rows.columns, len(rows))
+        return Changes(Rows(columns, rows.ids, rows.start, rows.end), changes.ended, changes.at)
+
+
+def table_of(columns: Columns, schema: pa.Schema, count: int) -> pa.Table:
+    """Columns as a table, which has its rows even where it has no columns."""
+    if not columns:
+        return pa.table({"": pa.nulls(count)})
+    return pa.Table.from_arrays(list(columns), names=schema.names)
+
+
+def truths(values: pa.Array) -> Bools:
+    """Which values are true; NULL is not."""
+    if pa.types.is_null(values.type):
+        return np.zeros(len(values), np.bool_)
+    filled = values.fill_null(False) if values.null_count else values
+    mask: Bools = filled.to_numpy(zero_copy_only=False).astype(np.bool_, copy=False)
+    return mask
+
+
+def _failed(found: Evaluated) -> int:
+    return 0 if found.errors is None else int(found.errors.true_count)
+
+
+def _single(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
