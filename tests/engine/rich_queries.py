@@ -48,6 +48,7 @@ AGGREGATES = [
     *("min_by(s, p)", "max_by(p, v)", "bool_and(f)", "bool_or(f)", "count_if(v > 3)", "sum(p * v)"),
     *("sum(100 div v)", "sum(p) / count(*)", "max(v) - min(v)", "first(d)", "min_by(m, q)"),
     *("bit_and(v)", "bit_or(w)", "bit_xor(v + w)", "any_value(s)"),
+    *("skewness(p)", "kurtosis(m)", "corr(p, q)", "covar_pop(m, v)", "regr_slope(q, m)"),
 ]
 GROUPS = ["s", "v % 3", "f", "p", "d", "m", "v", "w % 2", "upper(s)", "CAST(p AS FLOAT)"]
 CLOSE = {"product": 1e-15, "geo_mean": 1e-12}

@@ -42,6 +42,8 @@ OWN_AGGREGATES = [
     *("product(x)", "geo_mean(x)", "first(x)", "last(x)", "first(k)", "last(k)", "first(n, true)"),
     *("last(x) IGNORE NULLS", "min_by(k, x)", "max_by(x, n)", "max_by(n, k)", "min_by(x, b)"),
     *("stddev(x)", "variance(n)", "mean(x)", "value_range(x)", "product(n)", "max(ts)"),
+    *("skewness(x)", "kurtosis(n)", "corr(x, n)", "covar_samp(n, x)", "regr_r2(x, n)"),
+    *("covar_pop(x, x)", "regr_slope(x, n)", "regr_intercept(n, x) FILTER (WHERE b)"),
     "coalesce(sum(n), 0) / count(*)",
 ]
 PREDICATES = [

@@ -132,7 +132,10 @@ class BuiltIn(Aggregate):
         return f"{self.name}({', '.join(map(str, self.types)) or '*'})"
 
 
-INVERTIBLE = frozenset({"count", "count_if", "sum", "sum_squares", "log_sum"})
+INVERTIBLE = frozenset(
+    {"count", "count_if", "sum", "sum_squares", "log_sum", "sum_cubes", "sum_fourths"}
+    | {"sum_given", "squares_given", "sum_products"}
+)
 TIMED = frozenset({"first", "last", "first_valid", "last_valid"})
 SELECTIVE = TIMED | {"min", "max", "min_by", "max_by"}
 USER = "user:"

@@ -1,9 +1,10 @@
-"""Variance and standard deviation, read off the exact count, sum and sum of squares."""
+"""Variance, standard deviation, skewness and kurtosis, read off exact sums of powers."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from muntin.aggregates.exact.number import (
     add,
     is_special,
     lift_exact,
+    multiplied,
     quotient,
     square,
     subtract,
@@ -143,6 +145,112 @@ class StddevSamp(StddevPop):
     name = "stddev_samp"
     aliases = ("stddev", "std")
     ddof = 1
+
+
+class Powers(NamedTuple):
+    """How many values, and the exact sums of their first four powers."""
+
+    rows: int = 0
+    total: Exact = Exact()
+    squares: Exact = Exact()
+    cubes: Exact = Exact()
+    fourths: Exact = Exact()
+
+
+class _Shape(BuiltIn):
+    """The shape of a distribution: NULL where all values are equal, NaN for NaN and infinities."""
+
+    invertible = True
+    powers = 4
+
+    @property
+    def identity(self) -> Powers:
+        """No values."""
+        return Powers()
+
+    def lift(self, value: Any) -> Powers:
+        """One value and its exact powers."""
+        exact = lift_exact(value, self.types[0])
+        squared = multiplied(exact, exact)
+        cubed, fourth = multiplied(squared, exact), multiplied(squared, squared)
+        return Powers(1, exact, square(exact), cubed, fourth)
+
+    def combine(self, a: Powers, b: Powers) -> Powers:
+        """Add."""
+        return Powers(a.rows + b.rows, *map(add, a[1:], b[1:]))
+
+    def inverse(self, a: Powers, b: Powers) -> Powers:
+        """Subtract."""
+        return Powers(a.rows - b.rows, *map(subtract, a[1:], b[1:]))
+
+    def lower(self, partial: Powers) -> float | None:
+        """NULL for no values."""
+        one = grid(self.types[0])
+        sums = [(each.units, power * one) for power, each in enumerate(partial[1:], 1)]
+        if not partial.rows:
+            return None
+        special = is_special(partial.total)
+        return read_form(self.name, [(partial.rows, 0), *sums[: self.powers]], special, special)
+
+    def result_type(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
+        """DOUBLE of numbers."""
+        require_number(self.name, types[0])
+        return pa.float64()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The count, and sums of powers; the first two are those of the variance."""
+        kinds = ("count", "sum", "sum_squares", "sum_cubes", "sum_fourths")
+        return tuple(Part(kind, self.types) for kind in kinds[: 1 + self.powers])
+
+
+class Skewness(_Shape):
+    """How far a population leans to one side: its third moment over its deviation cubed.
+
+    >>> Skewness((pa.int64(),)).of([1, 1, 4]), Skewness((pa.int64(),)).of([1, 1])
+    (0.7071067811865476, None)
+    """
+
+    name = "skewness"
+    powers = 3
+
+
+class Kurtosis(_Shape):
+    """How heavy a population's tails are: its fourth moment over its squared variance, less 3.
+
+    >>> Kurtosis((pa.int64(),)).of([1, 2, 3, 4])
+    -1.36
+    """
+
+    name = "kurtosis"
+
+
+def read_form(
+    name: str, variables: Sequence[tuple[int, int]], special: bool, unknown: bool
+) -> float | None:
+    """The answer of an aggregate that is a quotient of polynomials in these sums.
+
+    Each variable is a whole number of units, of which `2**grid` make 1. A `special` value gives
+    NaN, but NULL where the divisor is zero and is not `unknown` for such a value.
+    """
+    # Deferred: the kernels bring numba, which the algebra alone does not need.
+    from muntin.aggregates.exact import forms  # noqa: PLC0415
+
+    form: forms.Form = getattr(forms, name.upper())
+    values, absent = forms.answers(form, [forms.on_grid(*each) for each in variables])
+    if absent[0] and not unknown:
+        return None
+    return math.nan if special else float(values[0])
+
+
+def grid(kind: pa.DataType) -> int:
+    """The exponent of the type's exact grid: units of `2**-grid`, or of 1."""
+    return DOUBLE_GRID if pa.types.is_floating(kind) else 0
+
+
+def ten(kind: pa.DataType) -> int:
+    """How many units of a decimal make 1; 1 for other types."""
+    return int(10**kind.scale) if pa.types.is_decimal(kind) else 1
 
 
 def unit(kind: pa.DataType) -> int:

@@ -10,9 +10,17 @@ import pyarrow as pa
 
 from muntin.aggregates.algebra import USER, Aggregate, BuiltIn, Lowered, Part
 from muntin.aggregates.bits import BitAnd, BitOr, BitXor
+from muntin.aggregates.correlations import (
+    Corr,
+    CovarPop,
+    CovarSamp,
+    RegrIntercept,
+    RegrR2,
+    RegrSlope,
+)
 from muntin.aggregates.counts import Count, CountIf
 from muntin.aggregates.extremes import AnyValue, BoolAnd, BoolOr, Max, Min, ValueRange
-from muntin.aggregates.moments import StddevPop, StddevSamp, VarPop, VarSamp
+from muntin.aggregates.moments import Kurtosis, Skewness, StddevPop, StddevSamp, VarPop, VarSamp
 from muntin.aggregates.picks import First, Last, MaxBy, MinBy
 from muntin.aggregates.products import GeoMean, Product
 from muntin.aggregates.sums import Avg, Sum
@@ -34,6 +42,14 @@ BUILT_IN: tuple[type[BuiltIn], ...] = (
     VarSamp,
     StddevPop,
     StddevSamp,
+    Skewness,
+    Kurtosis,
+    CovarPop,
+    CovarSamp,
+    Corr,
+    RegrSlope,
+    RegrIntercept,
+    RegrR2,
     First,
     Last,
     MinBy,

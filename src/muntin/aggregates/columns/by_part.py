@@ -14,6 +14,7 @@ from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.extremes import ExtremeColumn
 from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.aggregates.columns.picks import PickColumn
+from muntin.aggregates.columns.powers import PowerColumn
 from muntin.aggregates.columns.sums import LogColumn, SumColumn
 
 _Column = BitColumn | CountColumn | ExtremeColumn | ObjectColumn | PickColumn | SumColumn
@@ -22,6 +23,11 @@ _CLASSES: dict[str, type[_Column]] = {
     "count_if": CountColumn,
     "sum": SumColumn,
     "sum_squares": SumColumn,
+    "sum_given": SumColumn,
+    "squares_given": SumColumn,
+    "sum_products": PowerColumn,
+    "sum_cubes": PowerColumn,
+    "sum_fourths": PowerColumn,
     "log_sum": LogColumn,
     "min": ExtremeColumn,
     "max": ExtremeColumn,
@@ -46,7 +52,7 @@ def empty(part: Part, size: int) -> PartColumn:
     >>> column.to_arrow().column("value").to_pylist()
     ['sash', None]
     """
-    return _class_of(part).empty(part, size)
+    return class_of(part).empty(part, size)
 
 
 def fresh(column: PartColumn, size: int) -> PartColumn:
@@ -58,8 +64,9 @@ def fresh(column: PartColumn, size: int) -> PartColumn:
 
 def from_arrow(part: Part, batch: pa.RecordBatch) -> PartColumn:
     """The column that `to_arrow` made the snapshot of."""
-    return _class_of(part).from_arrow(part, batch)
+    return class_of(part).from_arrow(part, batch)
 
 
-def _class_of(part: Part) -> type[_Column]:
+def class_of(part: Part) -> type[_Column]:
+    """The class of a part's columns."""
     return ObjectColumn if part.kind.startswith(USER) else _CLASSES[part.kind]

@@ -15,10 +15,12 @@ from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Lowered
 from muntin.aggregates.columns.codes import decimal_array
 from muntin.aggregates.columns.sums import SumColumn
+from muntin.aggregates.exact import forms
 from muntin.aggregates.exact.limbs import LOW32, ORIGIN, Digits, multiply
 from muntin.aggregates.exact.logarithms import INFINITIES, NANS, NEGATIVES, ZEROS
 from muntin.aggregates.exact.number import quotient
 from muntin.aggregates.exact.rounding import round_digits, to_digits
+from muntin.aggregates.moments import ten
 from muntin.aggregates.sums import decimal_avg
 
 if TYPE_CHECKING:
@@ -123,6 +125,48 @@ def _variances(
     return out
 
 
+def _lower_shape(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    """Skewness and kurtosis."""
+    return _lower_form(aggregate, columns, [], 1, 1)
+
+
+def _lower_pair(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+    """What two arguments have in common."""
+    size = len(columns[0].counts)
+    tens = [forms.constant(ten(kind), size) for kind in aggregate.types]
+    pair: Any = aggregate.algebra
+    return _lower_form(aggregate, columns, tens, pair.least, 2 if pair.divides_by_x else 1)
+
+
+def _lower_form(
+    aggregate: ResolvedAggregate,
+    columns: Sequence[Any],
+    constants: list[forms.Sums],
+    least: int,
+    deciding: int,
+) -> Lowered:
+    """Quotients of polynomials; special values in columns from `deciding` on hide the divisor."""
+    counts = np.ascontiguousarray(columns[0].counts)
+    sums = [forms.Sums(each.limbs, each.base) for each in columns[1:]]
+    form = getattr(forms, aggregate.name.upper())
+    out, missing = forms.answers(form, [forms.whole(counts), *constants, *sums])
+    unknown = _special(columns[deciding : deciding + 1], len(counts))
+    special = unknown | _special(columns[1:3], len(counts))
+    if deciding == 1:
+        unknown = special
+    out[special] = np.nan
+    return Lowered(pa.array(out, mask=(missing & ~unknown) | (counts < least)))
+
+
+def _special(columns: Sequence[Any], size: int) -> Bools:
+    """Where NaN or an infinity is among the values of a sum."""
+    found = np.zeros(size, np.bool_)
+    for each in columns:
+        if each.specials is not None:
+            found |= (each.specials != 0).any(axis=1)
+    return found
+
+
 def _lower_range(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
     low, high = columns[0].result(), columns[1].result()
     if pa.types.is_floating(aggregate.type):
@@ -177,6 +221,14 @@ _LOWERINGS: dict[str, Lowering] = {
     "value_range": _lower_range,
     "min": _lower_value,
     "max": _lower_value,
+    "skewness": _lower_shape,
+    "kurtosis": _lower_shape,
+    "covar_pop": _lower_pair,
+    "covar_samp": _lower_pair,
+    "corr": _lower_pair,
+    "regr_slope": _lower_pair,
+    "regr_intercept": _lower_pair,
+    "regr_r2": _lower_pair,
     "any_value": _lower_value,
     "bit_and": _lower_bits,
     "bit_or": _lower_bits,

@@ -84,11 +84,11 @@ class SumColumn(AdditiveColumn):
         return self.limbs.nbytes + (0 if self.specials is None else self.specials.nbytes)
 
     def update(self, cells: Ints, args: tuple[pa.Array, ...], times: Ints | None = None) -> None:
-        """Add the values, or their squares, that are not NULL."""
-        (values,) = args
-        cells = live_cells(cells, values)
+        """Add the first argument, or its square, of rows where no argument is NULL."""
+        values = args[0]
+        cells = live_cells(cells, *args)
         self._reserve(len(cells))
-        squares = self.part.kind == "sum_squares"
+        squares = self.part.kind in ("sum_squares", "squares_given")
         if pa.types.is_uint64(values.type):
             values = values.cast(pa.decimal128(20, 0))
         if pa.types.is_floating(values.type):

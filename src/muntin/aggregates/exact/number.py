@@ -50,6 +50,11 @@ def square(a: Exact) -> Exact:
     return Exact(a.units * a.units, a.nans, a.ups + a.downs, 0)
 
 
+def multiplied(a: Exact, b: Exact) -> Exact:
+    """The product of two values on the product of their grids; nothing of NaN and infinities."""
+    return Exact() if is_special(a) or is_special(b) else Exact(a.units * b.units)
+
+
 def add(a: Exact, b: Exact) -> Exact:
     """The sum of two sums."""
     return Exact(a.units + b.units, a.nans + b.nans, a.ups + b.ups, a.downs + b.downs)

@@ -18,9 +18,10 @@ import numpy.typing as npt
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Part
+from muntin.aggregates.columns.by_part import class_of
 from muntin.aggregates.columns.column import AdditiveColumn
 from muntin.aggregates.columns.counts import CountColumn
-from muntin.aggregates.columns.sums import LOAD_LIMIT, LogColumn, SumColumn
+from muntin.aggregates.columns.sums import LOAD_LIMIT, SumColumn
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.stretches import (
     Stretched,
@@ -156,7 +157,8 @@ class Totals:
             return CountColumn(
                 self.part, rows[:, 0] if self.width else np.zeros(len(rows), np.int64)
             )
-        kind = LogColumn if self.part.kind == "log_sum" else SumColumn
+        kind = class_of(self.part)
+        assert issubclass(kind, SumColumn)
         limbs = np.ascontiguousarray(rows[:, : self.width])
         specials = np.ascontiguousarray(rows[:, self.width :]) if self.specials else None
         if not self.width:
