@@ -65,7 +65,7 @@ class Restless(Told):
         return Sharing(tuple(owners), "at random", stay=tuple(stay) if any(kept) else None)
 
     def is_due(self, plan: SharedPlan) -> bool:
-        return self.rng.random() < 0.4
+        return self.rng.random() < 0.7
 
 
 def started(sharer: Told, sqls: Sequence[str], lateness: int = 0) -> LocalEngine:
