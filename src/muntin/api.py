@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin._garbage import uncollected
 from muntin.aggregators.choice import Prefer
 from muntin.display import count
 from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
@@ -19,13 +19,14 @@ from muntin.expressions.zone_names import zone as zone_named
 from muntin.expressions.zones import Zone
 from muntin.frames import Input, is_frame, is_on_spark, read_frame, read_tables
 from muntin.plan import SharedPlan, Strategy
-from muntin.plan.relations import Relation
 from muntin.plan.timeline import Timeline
-from muntin.planner import build_plan
-from muntin.planner.placement.homes import Rebuild, rebuild_by
+from muntin.planner import Draft, build_plan, plan_draft
 from muntin.planner.placement.optimizers import check_method
-from muntin.planner.sampling import Sampler
 from muntin.planner.sharing import Optimizer, OptimizerName
+from muntin.planner.steps.bind import bind
+from muntin.planner.steps.cells import undecided
+from muntin.planner.steps.weigh import weigh, weighs_rate
+from muntin.planner.techniques import Preferences
 from muntin.queries import QueriesLike, Query
 from muntin.queries import queries as read_queries
 from muntin.results import Answer, Outcome, Results, TableAnswer
@@ -125,21 +126,18 @@ def aggregate(
     answers: dict[str, Answer] = {}
     rows, bad_rows, errors = 0, 0, Counter[str]()
     for source, (frame, members) in inputs.items():
-        build = partial(
-            build_plan,
+        draft = Draft(
             members,
             frame.schema,
-            time,
+            Timeline.of(frame.schema, time),
+            tables={each: table.schema for each, table in joined.items()},
             strategy=strategy,
             slicing=slicing,
-            tables={each: table.schema for each, table in joined.items()},
-            sample=_sampler(frame, joined),
             zone=frame.zone,
-            technique=technique,
-            prefer=prefer,
+            told=Preferences(technique, prefer),
+            sharer=Optimizer(optimizer),
         )
-        sharer = Optimizer(optimizer, partial(_rate, frame, time))
-        plan = plans[source] = _placed(frame, build, sharer, placement)
+        plan = plans[source] = _planned(draft, frame, joined, placement)
         outcome = frame.run(plan, joined)
         if on_bad_row == "fail" and outcome.bad_rows:
             raise _bad_rows(outcome.bad_rows, plan)
@@ -154,16 +152,25 @@ def aggregate(
     return Results(ordered, plan_or_plans, rows=rows, bad_rows=bad_rows, errors=errors)
 
 
-def _placed(
-    frame: _Source,
-    build: Callable[..., SharedPlan],
-    optimizer: Optimizer,
-    placement: str | None,
+def _planned(
+    draft: Draft, source: _Source, tables: Mapping[str, pa.Table], placement: str | None
 ) -> SharedPlan:
-    """The plan as the optimizer shares it, on buckets where there are some."""
-    plan = build(sharer=optimizer)
-    rebuild = rebuild_by(lambda sharer: build(sharer=sharer), plan, optimizer, placement)
-    return frame.placed(plan, placement, rebuild)
+    """The plan of a draft for a source: what its rows tell is found out before, where it matters.
+
+    Rows are asked for once queries are bound: only these say what they join, and whether there
+    is anything to choose. On Spark, a look at some rows takes a job.
+    """
+    with uncollected():
+        draft = bind(draft)
+        relations, weighs = undecided(draft), weighs_rate(draft)
+    some = source.sample() if relations or weighs else None
+    if some is not None and relations:
+        from muntin.engine import sample_rows  # noqa: PLC0415 - it brings numba
+
+        draft = replace(draft, sample=sample_rows(some, relations, tables))
+    if some is not None and weighs:
+        draft = replace(draft, rate=_rate(some, draft.timeline))
+    return source.placed(plan_draft(draft, since=weigh), placement, draft)
 
 
 def stream(
@@ -269,9 +276,7 @@ class _Source(Protocol):
 
     def sample(self) -> pa.Table | None: ...
 
-    def placed(
-        self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None
-    ) -> SharedPlan: ...
+    def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan: ...
 
     def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome: ...
 
@@ -289,7 +294,7 @@ class _LocalSource:
     def sample(self) -> pa.Table:
         return self._first
 
-    def placed(self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None) -> SharedPlan:
+    def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
         if method is not None:
             raise DataError(
                 f"placement is {method!r}, and data in this process has no buckets to place on",
@@ -326,28 +331,14 @@ def _read(data: Any, timezone: str | None) -> _Source:
     return _LocalSource(read_frame(data), zone)
 
 
-def _sampler(source: _Source, tables: Mapping[str, pa.Table]) -> Sampler:
-    def sample(relation: Relation) -> pa.Table:
-        from muntin.engine import sampler  # noqa: PLC0415 - asked for only where it matters
-
-        batch = source.sample()
-        return sampler(source.schema.empty_table() if batch is None else batch, tables)(relation)
-
-    return sample
-
-
-def _rate(source: _Source, time: str) -> float | None:
+def _rate(rows: pa.Table, timeline: Timeline) -> float | None:
     """Rows per tick, as far as some rows tell."""
-    batch = source.sample()
-    if batch is None or not batch.num_rows:
-        return None
-    timeline = Timeline.of(source.schema, time)
-    ticks = timeline.to_ticks(batch.column(timeline.column).combine_chunks())
+    ticks = timeline.to_ticks(rows.column(timeline.column).combine_chunks())
     bounds = pc.min_max(ticks)
     if not bounds["min"].is_valid:
         return None
     span: int = bounds["max"].as_py() - bounds["min"].as_py()
-    return float(batch.num_rows / max(span, 1))
+    return float(rows.num_rows / max(span, 1))
 
 
 def _route(

@@ -16,8 +16,8 @@ from muntin.engine.rows.stage_a import StageA
 from muntin.plan import SharedPlan
 from muntin.plan.selection import Cells
 from muntin.planner import OPTIMIZERS, Optimizer, build_plan
+from muntin.planner.bound import BoundQuery
 from muntin.planner.owners import Sharing
-from muntin.planner.steps.bind import BoundQuery
 from muntin.queries import queries
 from muntin.testing import assert_same_rows, oracle, rows_of
 
@@ -53,8 +53,10 @@ def planned(text: str, owners: list[str], *, combined: bool) -> SharedPlan:
 class Apart(Optimizer):
     """A tree for every query, all fed from combined slices."""
 
-    def __call__(self, asked: Sequence[BoundQuery], previous: SharedPlan | None) -> Sharing:
-        return replace(super().__call__(asked, previous), combined=True)
+    def __call__(
+        self, asked: Sequence[BoundQuery], previous: SharedPlan | None, rate: float | None = None
+    ) -> Sharing:
+        return replace(super().__call__(asked, previous, rate), combined=True)
 
 
 def test_rows_go_in_once_and_trees_take_what_lies_between_their_edges() -> None:

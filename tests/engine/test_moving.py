@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
 
 from engine.live import Chances, live, one, shaken, streamed
-from muntin.engine import LocalEngine, sampler
+from muntin.engine import LocalEngine
 from muntin.errors import DataError
 from muntin.plan import SharedPlan
 from muntin.planner import build_plan
+from muntin.planner.bound import BoundQuery
 from muntin.planner.continuity import settled
 from muntin.planner.owners import Sharing, join_all, kept_owners
-from muntin.planner.steps.bind import BoundQuery
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.int64()})
 SQL = "CREATE QUERY {} AS SELECT sum(v) AS s, max(v) AS m FROM s [RANGE {} SLIDE {}]"
@@ -29,15 +28,14 @@ class Told:
         self.owners = owners
         self.due = False
 
-    def __call__(self, queries: Sequence[BoundQuery], previous: SharedPlan | None) -> Sharing:
+    def __call__(
+        self, queries: Sequence[BoundQuery], previous: SharedPlan | None, rate: float | None
+    ) -> Sharing:
         kept = kept_owners(queries, previous)
         owners = tuple(self.owners[query.query.name] for query in queries)
         return Sharing(owners, "told so", stay=tuple(join_all(kept)) if any(kept) else None)
 
-    def measured_by(self, rate: Callable[[], float | None]) -> Self:
-        return self
-
-    def is_due(self, plan: SharedPlan) -> bool:
+    def is_due(self, plan: SharedPlan, rate: float | None) -> bool:
         due, self.due = self.due, False
         return due
 
@@ -53,7 +51,9 @@ class Restless(Told):
         super().__init__()
         self.rng = rng
 
-    def __call__(self, queries: Sequence[BoundQuery], previous: SharedPlan | None) -> Sharing:
+    def __call__(
+        self, queries: Sequence[BoundQuery], previous: SharedPlan | None, rate: float | None
+    ) -> Sharing:
         kept = kept_owners(queries, previous)
         stay = join_all(kept)
         names = ["x", "y", "z"][: self.rng.choice([1, 2, 3])]
@@ -64,7 +64,7 @@ class Restless(Told):
         ]
         return Sharing(tuple(owners), "at random", stay=tuple(stay) if any(kept) else None)
 
-    def is_due(self, plan: SharedPlan) -> bool:
+    def is_due(self, plan: SharedPlan, rate: float | None) -> bool:
         return self.rng.random() < 0.7
 
 
@@ -174,6 +174,6 @@ def test_moves_at_random_change_no_answer(seed: int) -> None:
         batch=rng.choice([6, 12]),
         chances=Chances(leave=0.15, restore=0.3),
         optimizer=sharer,
-        sample=sampler(table) if rng.random() < 0.5 else None,
+        sample=table if rng.random() < 0.5 else None,
     )
     assert engine.plan.moves or len(pool) < 4

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.engine import LocalEngine, sampler
+from muntin.engine import LocalEngine
 from muntin.planner import build_plan
 from muntin.queries import queries
 from muntin.testing import assert_same_rows, oracle, trades
@@ -47,7 +47,7 @@ def test_many_groups_are_not_rolled_up() -> None:
 def test_what_is_rolled_up_survives_queries_that_come_and_go(seed: int) -> None:
     rng = random.Random(seed)
     asked = list(queries(SQL))
-    plan = build_plan(asked, TABLE.schema, "ts", sample=sampler(TABLE))
+    plan = build_plan(asked, TABLE.schema, "ts", sample=TABLE)
     engine = LocalEngine(plan, 0)
     answered: dict[str, list[pa.Table]] = {query.name: [] for query in asked}
     leaving = rng.choice(["fine", "coarse", "whole"])

@@ -13,7 +13,7 @@ import pytest
 import muntin
 from engine.rich_queries import SCHEMA, condition, rich_queries, rich_stream
 from muntin.aggregates import Aggregate, register, unregister
-from muntin.engine import LocalEngine, in_time_order, sampler
+from muntin.engine import LocalEngine, in_time_order
 from muntin.engine.answers import rollup
 from muntin.engine.answers.rollup import list_ranges
 from muntin.errors import MuntinError
@@ -55,7 +55,7 @@ def test_strategies_and_slicings_equal_the_oracle_and_each_other(
     # Over three seeds every strategy meets every slicing.
     for number, strategy in enumerate(STRATEGIES):
         slicing = sorted(SLICINGS)[(seed + number) % 3]
-        sample = sampler(table) if rng.random() < 0.5 else None
+        sample = table if rng.random() < 0.5 else None
         owners = tuple(rng.choice(("", "one", "two")) for _ in parsed)
         several = Sharing(owners, combined=rng.random() < 0.5)
         plan = build_plan(
@@ -101,7 +101,7 @@ def test_ranges_of_ranks_give_what_runs_of_cells_give(
             for i, group in enumerate(["", "", "", "s, "] * 8)
         )
     )
-    sample = sampler(table) if seed % 2 else None
+    sample = table if seed % 2 else None
     plan = build_plan(parsed, table.schema, "t", sample=sample)
     by_runs, _ = run(plan, table, 100)
     used = []

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import muntin
+from muntin import api
 from muntin.errors import QueryError
-from muntin.plan import render_text
-from muntin.planner import build_plan
+from muntin.plan import Timeline, render_text
+from muntin.planner import Draft, build_plan
+from muntin.planner.steps.bind import bind
+from muntin.planner.steps.cells import undecided
 from muntin.queries import queries
 
 SCHEMA = pa.schema(
@@ -97,17 +102,31 @@ def test_the_plan_shows_the_edges_of_its_own_slicing() -> None:
         (["SELECT sum(v) FROM s [RANGE 5 SLIDE 5]"], 0),
         (["SELECT sum(v) FROM s [RANGE 5 SLIDE 5] WHERE v > 3 GROUP BY k"], 0),
         ([f"SELECT sum(v) FROM s [RANGE {n} SLIDE 5] WHERE v > {n}" for n in range(3, 9)], 0),
-        ([f"SELECT sum(v) FROM s [RANGE 5 SLIDE 5] {rest}" for rest in ("", "GROUP BY k")], 2),
+        ([f"SELECT sum(v) FROM s [RANGE 5 SLIDE 5] {rest}" for rest in ("", "GROUP BY k")], 1),
         ([f"SELECT sum(v) FROM s [RANGE 5 SLIDE 5] WHERE {each} > 3" for each in ("v", "w")], 1),
     ],
 )
 def test_rows_are_looked_at_only_where_there_is_a_choice(texts: list[str], looks: int) -> None:
-    rows = pa.table({"t": [1, 2], "k": [1, 2], "v": [3, 4], "w": [5, 6]})
-    seen: list[object] = []
+    schema = pa.table({"t": [1, 2], "k": [1, 2], "v": [3, 4], "w": [5, 6]}).schema
+    draft = bind(Draft(queries(";".join(texts)), schema, Timeline.of(schema, "t")))
+    assert len(undecided(draft)) == looks
+    assert not undecided(replace(draft, strategy="shards"))
 
-    def sample(relation: object) -> pa.Table:
-        seen.append(relation)
-        return rows
 
-    build_plan(queries(";".join(texts)), rows.schema, "t", sample=sample)
-    assert len(seen) == looks
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_source_is_asked_for_rows_only_where_they_matter(
+    asks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    sample = api._LocalSource.sample
+    monkeypatch.setattr(
+        api._LocalSource, "sample", lambda source: looks.append(source) or sample(source)
+    )
+    texts = [f"SELECT sum(v) AS s FROM s [RANGE {n} SLIDE 5] WHERE v > {n}" for n in (5, 10)]
+    rows = pa.table({"t": [1, 2], "v": [3, 4]})
+    muntin.aggregate(rows, texts[: 1 + asks], "t")
+    assert len(looks) == asks
+    looks.clear()
+    muntin.aggregate(rows, texts, "t", strategy="unshared")
+    muntin.aggregate(rows, texts, "t", optimizer="all_share")
+    assert not looks

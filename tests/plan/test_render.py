@@ -64,7 +64,7 @@ CREATE QUERY numbered AS SELECT count(*) AS n FROM t [RANGE 100 SLIDE 30 WATTR s
 
 def readme() -> SharedPlan:
     data = trades(2000)
-    return build_plan(queries(README), data.schema, "ts", sample=lambda _: data)
+    return build_plan(queries(README), data.schema, "ts", sample=data)
 
 
 def mixed() -> SharedPlan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,9 +12,11 @@ import muntin
 from engine.rich_queries import rich_queries, rich_stream
 from muntin.engine import LocalEngine
 from muntin.errors import MuntinError
-from muntin.plan import SharedPlan
-from muntin.planner import build_plan
+from muntin.plan import SharedPlan, Timeline
+from muntin.planner import Draft, build_plan
 from muntin.planner.sharing import OPTIMIZERS, STEPS_PER_ROW, Optimizer, OptimizerName
+from muntin.planner.steps.bind import bind
+from muntin.planner.steps.weigh import weighs_rate
 from muntin.queries import queries
 from muntin.testing import rows_of
 
@@ -65,14 +68,29 @@ def test_what_a_row_is_worth_decides() -> None:
 
 
 def test_a_rate_is_asked_for_only_where_it_matters() -> None:
-    def asked() -> float:
-        raise AssertionError("not needed")
+    def asks(sql: str, optimizer: Optimizer, **options: Any) -> bool:
+        timeline = Timeline.of(SCHEMA, "t")
+        return weighs_rate(bind(Draft(queries(sql), SCHEMA, timeline, sharer=optimizer, **options)))
 
     same = windows(97) + ";CREATE QUERY b AS SELECT sum(v) FROM s [RANGE 291 SLIDE 97]"
-    build_plan(queries(same), SCHEMA, "t", sharer=Optimizer(rate=asked))
-    build_plan(queries(windows(97, 89)), SCHEMA, "t", sharer=Optimizer("all_share", asked))
-    with pytest.raises(AssertionError):
-        build_plan(queries(windows(97, 89)), SCHEMA, "t", sharer=Optimizer(rate=asked))
+    several = windows(97, 89)
+    assert not asks(same, Optimizer())
+    assert asks(several, Optimizer())
+    assert asks(several, Optimizer(), strategy="shards")
+    assert not asks(several, Optimizer(), strategy="unshared")
+    assert not asks(several, Optimizer("all_share"))
+    assert not asks(several, Optimizer(rate=1.0))
+    assert not asks(several.replace("RANGE", "ROWS"), Optimizer())
+
+
+def test_a_rate_that_is_told_is_taken_before_one_that_is_measured() -> None:
+    def plan(rate: float | None, told: float | None) -> SharedPlan:
+        asked = queries(windows(*SLIDES))
+        return build_plan(asked, SCHEMA, "t", rate=rate, sharer=Optimizer("auto", told))
+
+    assert plan(5.0, None).weighed == plan(None, 5.0).weighed == plan(7.0, 5.0).weighed
+    assert plan(7.0, None).weighed != plan(5.0, None).weighed
+    assert plan(None, None).weighed is None
 
 
 def test_queries_that_run_stay_in_their_trees_unless_auto_decides() -> None:

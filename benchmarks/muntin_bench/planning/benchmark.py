@@ -10,7 +10,7 @@ from statistics import median
 import pyarrow as pa
 
 import muntin
-from muntin.engine import LocalEngine, sampler
+from muntin.engine import LocalEngine
 from muntin.plan import SharedPlan
 from muntin.planner import build_plan
 from muntin.planner.sharing import Optimizer
@@ -117,8 +117,8 @@ def _planned(text: str, table: pa.Table) -> tuple[float, float, SharedPlan]:
     begin = time.process_time()
     read = queries(text)
     middle = time.process_time()
-    sample, sharer = sampler(table, {}), Optimizer("auto", RATE)
-    plan = build_plan(read, table.schema, "ts", sample=sample, sharer=sharer)
+    sharer = Optimizer("auto", RATE)
+    plan = build_plan(read, table.schema, "ts", sample=table, sharer=sharer)
     return middle - begin, time.process_time() - middle, plan
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from muntin._compiled import compiled
-from muntin.engine import LocalEngine, Progress, sampler
-from muntin.plan import SharedPlan
+from muntin.engine import LocalEngine, Progress, sample_rows
+from muntin.plan import SharedPlan, Timeline
 from muntin.plan.nodes import Strategy
-from muntin.planner import build_plan
+from muntin.planner import Draft, plan_draft
+from muntin.planner.steps.bind import bind
+from muntin.planner.steps.cells import undecided
+from muntin.planner.steps.weigh import weigh
 from muntin.queries import queries
 from muntin.windows.edges import Slicing
 from muntin_bench.sharing.data import Market
@@ -52,16 +55,30 @@ def prepare(
     """Parse and plan the queries of a workload."""
     text = workload.sql(grouped=grouped)
     begin = time.perf_counter()
-    plan = build_plan(
-        queries(text),
-        market.trades.schema,
-        "ts",
-        tables=market.schemas,
-        strategy=strategy,
-        slicing=slicing,
-        sample=sampler(market.trades, market.tables),
-    )
+    plan = plan_text(market, text, market.trades.schema, strategy, slicing)
     return Prepared(market, plan, time.perf_counter() - begin)
+
+
+def plan_text(
+    market: Market,
+    text: str,
+    schema: pa.Schema,
+    strategy: Strategy = "cells",
+    slicing: Slicing = "pairs",
+) -> SharedPlan:
+    """The plan of queries over the trades of a market, some of which it looks at."""
+    draft = bind(
+        Draft(
+            queries(text),
+            schema,
+            Timeline.of(schema, "ts"),
+            tables=market.schemas,
+            strategy=strategy,
+            slicing=slicing,
+        )
+    )
+    sample = sample_rows(market.trades, undecided(draft), market.tables)
+    return plan_draft(replace(draft, sample=sample), since=weigh)
 
 
 @compiled

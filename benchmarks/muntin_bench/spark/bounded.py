@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muntin.display import count
-from muntin.engine import sampler
 from muntin.plan import SharedPlan
-from muntin.planner import build_plan
-from muntin.queries import queries
 from muntin.results import Outcome
 from muntin.spark.bounded.source import FrameSource, Source
 from muntin.spark.files.files import files
@@ -20,6 +17,7 @@ from muntin_bench.measure import Ratio, Timing, measure
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Section
 from muntin_bench.sharing.data import Market
+from muntin_bench.sharing.engine import plan_text
 from muntin_bench.sharing.workloads import Workload, workload
 from muntin_bench.spark.windows import answer, bare_trip, check_same, register, scan_and_sum
 
@@ -105,13 +103,7 @@ def _plan(given: Input, work: Workload) -> tuple[SharedPlan, float]:
     seconds = 0.0
     for _ in range(2):
         begin = time.perf_counter()
-        plan = build_plan(
-            queries(text),
-            schema,
-            "ts",
-            tables=market.schemas,
-            sample=sampler(market.trades, market.tables),
-        )
+        plan = plan_text(market, text, schema)
         seconds = time.perf_counter() - begin
     return plan, seconds
 

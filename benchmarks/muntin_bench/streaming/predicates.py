@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from muntin.engine import LocalEngine, sampler
+from muntin.engine import SAMPLE_ROWS, LocalEngine
 from muntin.plan import SharedPlan
 from muntin.planner import build_plan
 from muntin.queries import queries
@@ -169,7 +169,7 @@ def predicates_section(rows: pa.Table, asked: Asked) -> tuple[Section, list[Chec
 
 def _planned(questions: Sequence[Question], rows: pa.Table) -> SharedPlan:
     text = ";".join(question.sql for question in questions)
-    return build_plan(queries(text), rows.schema, "ts", sample=sampler(rows, {}))
+    return build_plan(queries(text), rows.schema, "ts", sample=rows.slice(0, SAMPLE_ROWS))
 
 
 def _answers(plan: SharedPlan, rows: pa.Table) -> dict[str, pa.Table]:

@@ -4,14 +4,15 @@ from muntin.engine.answers.group_keys import in_time_order
 from muntin.engine.local import LocalEngine
 from muntin.engine.progress import Progress, Statistics
 from muntin.engine.rows.batches import ENOUGH, gathered
-from muntin.engine.rows.columns import sampler
+from muntin.engine.rows.columns import SAMPLE_ROWS, sample_rows
 
 __all__ = [
     "ENOUGH",
+    "SAMPLE_ROWS",
     "LocalEngine",
     "Progress",
     "Statistics",
     "gathered",
     "in_time_order",
-    "sampler",
+    "sample_rows",
 ]

@@ -65,7 +65,7 @@ class LocalEngine:
         self.tables = dict(tables or {})
         self.statistics = Statistics()
         self.recent = RecentRate()
-        self._optimizer = None if optimizer is None else optimizer.measured_by(self._rate)
+        self._optimizer = optimizer
         self._stage_a = StageA(plan, self.tables)
         self._state = State(plan, self._row_times, threads)
         self._by_rows = any(slicing.measure == "rows" for slicing in plan.slicings)
@@ -147,14 +147,12 @@ class LocalEngine:
             self._failed = True
             raise
 
-    def _rate(self) -> float | None:
-        return self.recent.rate
-
     def _review(self) -> None:
         """Share anew where that is due, and give up what has had its time."""
         if self._optimizer is None:
             return
-        if self._optimizer.is_due(self.plan) or settled(self.plan, self.watermark):
+        due = self._optimizer.is_due(self.plan, self.recent.rate)
+        if due or settled(self.plan, self.watermark):
             self._adopt(self._queries())
 
     def _check_whole(self) -> None:
@@ -265,6 +263,7 @@ class LocalEngine:
             strategy=old.strategy,
             slicing=old.slicing,
             tables={name: table.schema for name, table in self.tables.items()},
+            rate=self.recent.rate,
             previous=old,
             sharer=self._optimizer or share_all,
             watermark=self.watermark,

@@ -11,7 +11,8 @@ from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zone_names import zone
 from muntin.pipelines.model import StreamSpec
 from muntin.plan.timeline import Timeline
-from muntin.planner.steps.bind import Binding, BoundQuery
+from muntin.planner.bound import BoundQuery
+from muntin.planner.steps.bind import Binding
 from muntin.queries import CreateQuery, Query
 from muntin.queries.source import shown
 

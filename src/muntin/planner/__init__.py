@@ -1,7 +1,9 @@
 """Decides what queries share: edge rates, costs, weaving and placement."""
 
 from muntin.aggregators import Choice, choose_technique
+from muntin.planner.build import STEPS, build_plan, plan_draft
 from muntin.planner.costs.formula import WindowQuery
+from muntin.planner.draft import Draft
 from muntin.planner.edges.counts import EDGE_METHODS, EdgeMethod, edge_count, edge_rate
 from muntin.planner.edges.estimate import EdgeEstimate, estimate_edge_rate
 from muntin.planner.edges.f1 import f1_terms
@@ -10,13 +12,14 @@ from muntin.planner.placement.board import Node
 from muntin.planner.placement.buckets import place_trees
 from muntin.planner.placement.optimizers import METHODS, Placement, place
 from muntin.planner.sharing import OPTIMIZERS, Optimizer, OptimizerName
-from muntin.planner.steps.assemble import build_plan
 
 __all__ = [
     "EDGE_METHODS",
     "METHODS",
     "OPTIMIZERS",
+    "STEPS",
     "Choice",
+    "Draft",
     "EdgeEstimate",
     "EdgeMethod",
     "EdgeSample",
@@ -34,4 +37,5 @@ __all__ = [
     "f1_terms",
     "place",
     "place_trees",
+    "plan_draft",
 ]

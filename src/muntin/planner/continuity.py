@@ -11,19 +11,32 @@ up for the one that rows go into when no window of its queries reaches back to b
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from muntin.plan.nodes import Partials, SharedPlan, Slicing
+from muntin.plan.nodes import Axis, Partials, SharedPlan, Slicing
 from muntin.plan.relations import Relation
 from muntin.plan.selection import Cells, Mask
 from muntin.plan.timeline import MAX_TICK
-from muntin.planner.steps.bind import BoundQuery
-from muntin.planner.steps.cells import Kept
+from muntin.planner.bound import BoundQuery
 from muntin.planner.strategies import Tree
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The tree of a query that was there before: its number, its dimensions by their keys.
+
+    ``finer`` is the number of the tree that it is rolled up from, if it is. A ``guest`` has come
+    over from another tree's slices, or has a twin that takes over.
+    """
+
+    number: int
+    dimensions: frozenset[str]
+    finer: int | None = None
+    guest: bool = False
+
+
 def number_trees(
-    trees: Sequence[Tree], slicings: Mapping[Hashable, Slicing], previous: SharedPlan | None
+    trees: Sequence[Tree], slicings: Mapping[Axis, Slicing], previous: SharedPlan | None
 ) -> list[tuple[int, int | None]]:
     """The number and the origin of each tree's partials: trees that were there go on with theirs.
 

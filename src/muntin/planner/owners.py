@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from dataclasses import dataclass
+from typing import Protocol
 
-from muntin.plan.nodes import SharedPlan, Strategy, Weighed
-from muntin.planner.steps.bind import BoundQuery
+from muntin.plan.nodes import SharedPlan, Weighed
+from muntin.planner.bound import BoundQuery
 
 
 @dataclass(frozen=True)
@@ -25,24 +25,28 @@ class Sharing:
     combined: bool = False
 
 
-# Decides it for queries, some of which may run already, in the trees of a plan.
-Sharer = Callable[[Sequence[BoundQuery], SharedPlan | None], Sharing]
+# Decides it for queries, some of which may run already, in the trees of a plan; and for so many
+# rows per tick, as far as that was measured.
+Sharer = Callable[[Sequence[BoundQuery], SharedPlan | None, float | None], Sharing]
 
 
 class Reviewer(Protocol):
     """A sharer that looks at a running plan again and again."""
 
-    def __call__(self, queries: Sequence[BoundQuery], previous: SharedPlan | None) -> Sharing:
+    def __call__(
+        self, queries: Sequence[BoundQuery], previous: SharedPlan | None, rate: float | None
+    ) -> Sharing:
         """Decide who shares."""
 
-    def measured_by(self, rate: Callable[[], float | None]) -> Self:
-        """The same with a measured rate of rows per tick, where it knows of no other."""
-
-    def is_due(self, plan: SharedPlan) -> bool:
-        """Whether a plan is to be weighed anew."""
+    def is_due(self, plan: SharedPlan, rate: float | None) -> bool:
+        """Whether a plan is to be weighed anew at a measured rate of rows per tick."""
 
 
-def share_all(queries: Sequence[BoundQuery], previous: SharedPlan | None = None) -> Sharing:
+def share_all(
+    queries: Sequence[BoundQuery],
+    previous: SharedPlan | None = None,
+    rate: float | None = None,
+) -> Sharing:
     """One owner for all, but for queries that run already: they stay where they are."""
     return Sharing(tuple(join_all(kept_owners(queries, previous))))
 
@@ -66,28 +70,3 @@ def kept_owners(queries: Sequence[BoundQuery], previous: SharedPlan | None) -> l
         before, slicing = known.get(query.query.name, (None, None))
         found.append(slicing.owner if slicing is not None and before == query.query else None)
     return found
-
-
-def shared(
-    queries: Sequence[BoundQuery],
-    strategy: Strategy,
-    sharer: Sharer,
-    previous: SharedPlan | None,
-) -> Sharing:
-    """Who shares slices.
-
-    Two strategies say themselves who does: a query alone, or queries with the same window.
-    """
-    if strategy == "unshared":
-        return Sharing(tuple(query.query.name for query in queries))
-    if strategy == "fragments":
-        return Sharing(tuple(repr(query.query.window) for query in queries))
-    return sharer(queries, previous)
-
-
-def owned(queries: Sequence[BoundQuery], owners: Sequence[str]) -> list[BoundQuery]:
-    """The queries, each with the owner of its slices."""
-    return [
-        replace(query, axis=(*query.axis[:2], owner))
-        for query, owner in zip(queries, owners, strict=True)
-    ]

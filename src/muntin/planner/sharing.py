@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import get_args
 
 from muntin.errors import MuntinError, did_you_mean
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.timeline import Timeline
+from muntin.planner.bound import BoundQuery
 from muntin.planner.costs.formula import check_rate
 from muntin.planner.owners import Sharing, kept_owners
 from muntin.planner.replanning import has_drifted
-from muntin.planner.steps.bind import BoundQuery
 from muntin.planner.trees.grove import MOVING, Grove, OptimizerName
 
 __all__ = ["OPTIMIZERS", "STEPS_PER_ROW", "Optimizer", "OptimizerName"]
@@ -42,8 +42,8 @@ class Optimizer:
             aggregates rows once and puts the slices of all trees together from that, where that
             is cheaper. ``all_share`` has one tree for all and ``no_share`` one for each. ``auto``
             and ``tri_weave`` move queries that run, the others do not.
-        rate: Rows per tick: a microsecond, or one unit of a plain integer column; or how to
-            find out, which is asked where it matters. Where it is not known, all share.
+        rate: Rows per tick: a microsecond, or one unit of a plain integer column. If not given,
+            it is the one measured; where that is not known either, all share.
         steps_per_row: How many operations at an edge a row into one more tree is worth.
 
     >>> Optimizer("weaveshare").method
@@ -54,7 +54,7 @@ class Optimizer:
     """
 
     method: OptimizerName = "auto"
-    rate: float | Callable[[], float | None] | None = None
+    rate: float | None = None
     steps_per_row: float = STEPS_PER_ROW
 
     def __post_init__(self) -> None:
@@ -64,23 +64,23 @@ class Optimizer:
                 hint=did_you_mean(str(self.method), OPTIMIZERS)
                 or f"use one of {', '.join(OPTIMIZERS)}",
             )
-        if isinstance(self.rate, (int, float)):
+        if self.rate is not None:
             check_rate(self.rate)
 
-    def __call__(self, queries: Sequence[BoundQuery], previous: SharedPlan | None) -> Sharing:
-        """An owner for each query."""
-        by_axis: dict[tuple[str, Timeline], list[int]] = {}
-        for place, query in enumerate(queries):
-            by_axis.setdefault(query.axis[:2], []).append(place)
+    def __call__(
+        self, queries: Sequence[BoundQuery], previous: SharedPlan | None, rate: float | None = None
+    ) -> Sharing:
+        """An owner for each query, at a measured rate where none was given."""
+        by_axis = _by_axis(queries)
         kept = kept_owners(queries, previous)
         if len(by_axis) == 1:
             ((measure, _),) = by_axis
-            return self._grove(measure, queries).share(kept, previous)
+            return self._grove(measure, queries, rate).share(kept, previous)
         owners = [""] * len(queries)
         reasons, combined = [], False
         for (measure, _), places in by_axis.items():
             members = [queries[place] for place in places]
-            found = self._grove(measure, members).share([kept[place] for place in places])
+            found = self._grove(measure, members, rate).share([kept[place] for place in places])
             reasons.append(found.why)
             combined = combined or found.combined
             for place, owner in zip(places, found.owners, strict=True):
@@ -88,28 +88,41 @@ class Optimizer:
         why = "; ".join(filter(None, reasons))
         return Sharing(tuple(owners), why, combined=combined)
 
-    def measured_by(self, rate: Callable[[], float | None]) -> Optimizer:
-        """The same with a measured rate, where it knows of no other."""
-        return replace(self, rate=rate) if self.rate is None else self
+    def weighs_rate(self, queries: Sequence[BoundQuery]) -> bool:
+        """Whether a measured rate of rows matters for queries."""
+        return self.rate is None and any(
+            measure != "rows" and self._weighs([queries[place] for place in places])
+            for (measure, _), places in _by_axis(queries).items()
+        )
 
-    def is_due(self, plan: SharedPlan) -> bool:
+    def is_due(self, plan: SharedPlan, rate: float | None = None) -> bool:
         """Whether the rate of rows has become known, or another, since a plan was weighed."""
         several = len({final.window for final in plan.finals}) > 1
         if self.method not in MOVING or plan.strategy != "cells" or not several:
             return False
-        rate = self.rate() if callable(self.rate) else self.rate
+        rate = rate if self.rate is None else self.rate
         if rate is None or len({slicing.identity[:2] for slicing in plan.slicings}) > 1:
             return False
         return plan.weighed is None or has_drifted(plan.weighed, rate)
 
-    def _grove(self, measure: str, queries: Sequence[BoundQuery]) -> Grove:
-        return Grove(self.method, queries, self._rate(measure, queries), self.steps_per_row)
-
-    def _rate(self, measure: str, queries: Sequence[BoundQuery]) -> float | None:
+    def _grove(self, measure: str, queries: Sequence[BoundQuery], rate: float | None) -> Grove:
         if measure == "rows":
-            return 1.0  # positions of rows are counted row by row
-        if callable(self.rate):
-            several = len({query.query.window for query in queries}) > 1
-            weighed = several and self.method in ("auto", "weave_share", "tri_weave")
-            return self.rate() if weighed else None
-        return self.rate
+            rate = 1.0  # positions of rows are counted row by row
+        elif self.rate is not None:
+            rate = self.rate
+        elif not self._weighs(queries):
+            rate = None
+        return Grove(self.method, queries, rate, self.steps_per_row)
+
+    def _weighs(self, queries: Sequence[BoundQuery]) -> bool:
+        """Whether there is anything to weigh among queries of one axis."""
+        several = len({query.query.window for query in queries}) > 1
+        return several and self.method in ("auto", "weave_share", "tri_weave")
+
+
+def _by_axis(queries: Sequence[BoundQuery]) -> dict[tuple[str, Timeline], list[int]]:
+    """The places of the queries over each axis."""
+    found: dict[tuple[str, Timeline], list[int]] = {}
+    for place, query in enumerate(queries):
+        found.setdefault(query.axis[:2], []).append(place)
+    return found

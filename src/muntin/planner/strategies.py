@@ -10,10 +10,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from muntin.expressions import Bound
-from muntin.plan.nodes import Accumulator
+from muntin.plan.nodes import Accumulator, Axis
 from muntin.plan.relations import Relation
 from muntin.plan.selection import Mask, Selection, Signatures
-from muntin.planner.steps.bind import BoundCall, BoundQuery
+from muntin.planner.bound import BoundCall, BoundQuery
 from muntin.predicates import conjunction
 
 
@@ -27,7 +27,7 @@ class Tree:
     whose partials are this one's too.
     """
 
-    slicing: Hashable
+    slicing: Axis
     relation: Relation
     grouping: tuple[Bound, ...]
     selection: Selection

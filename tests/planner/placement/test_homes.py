@@ -12,10 +12,10 @@ import muntin
 from muntin.engine import LocalEngine
 from muntin.engine.wire import split
 from muntin.errors import DataError
-from muntin.plan import SharedPlan
-from muntin.planner import METHODS, Optimizer, build_plan
-from muntin.planner.owners import Sharer
-from muntin.planner.placement.homes import rebuild_by, with_homes
+from muntin.plan import SharedPlan, Timeline
+from muntin.planner import METHODS, Draft, Optimizer, build_plan, plan_draft
+from muntin.planner.placement.homes import with_homes
+from muntin.planner.steps.bind import bind
 from muntin.queries import queries
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.int64()})
@@ -63,22 +63,25 @@ def test_partials_go_to_their_homes_and_grouped_ones_have_none() -> None:
     assert [node.home for node in with_homes(grouped, 8).partials] == [None]
 
 
-def mixed(sharer: Sharer) -> SharedPlan:
+def mixed(optimizer: Optimizer) -> Draft:
     rng = random.Random(4)
     sql = ";".join(
         f"SELECT {rng.choice(['sum', 'max'])}(v) AS a FROM s [RANGE {slide * rng.randint(1, 9)} "
         f"SLIDE {slide}] WHERE {rng.choice(['v', 't'])} > {rng.randrange(5)}"
         for slide in [rng.randint(2, 30) for _ in range(30)]
     )
-    return build_plan(queries(sql), SCHEMA, "t", sharer=sharer)
+    return draft_of(sql, optimizer)
+
+
+def draft_of(sql: str, optimizer: Optimizer) -> Draft:
+    return bind(Draft(queries(sql), SCHEMA, Timeline.of(SCHEMA, "t"), sharer=optimizer))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_places_and_weaves_as_its_name_says(method: str) -> None:
-    optimizer = Optimizer("no_share", 0.5)
-    plan = mixed(optimizer)
-    rebuild = rebuild_by(mixed, plan, optimizer, method)
-    placed = with_homes(plan, 4, method=method, rebuild=rebuild)
+    draft = mixed(Optimizer("no_share", 0.5))
+    plan = plan_draft(draft)
+    placed = with_homes(plan, 4, method=method, draft=draft)
     homes = Counter(node.home for node in placed.partials)
     assert set(homes) == {0, 1, 2, 3}
     category = method.partition("_")[0]
@@ -101,25 +104,21 @@ def test_every_method_places_and_weaves_as_its_name_says(method: str) -> None:
 
 
 def test_the_default_is_wg_i() -> None:
-    optimizer = Optimizer("weave_share", 0.01)
-    plan = mixed(optimizer)
-    named = with_homes(plan, 2, method="WG_I", rebuild=rebuild_by(mixed, plan, optimizer, "WG_I"))
-    assert with_homes(plan, 2, rebuild=rebuild_by(mixed, plan, optimizer, None)) == named
+    draft = mixed(Optimizer("weave_share", 0.01))
+    plan = plan_draft(draft)
+    named = with_homes(plan, 2, method="WG_I", draft=draft)
+    assert with_homes(plan, 2, draft=draft) == named
     # A tree for each query is what no_share asks for, unless a method is named.
-    apart = Optimizer("no_share", 0.01)
-    assert rebuild_by(mixed, mixed(apart), apart, None) is None
-    assert rebuild_by(mixed, mixed(apart), apart, "W_I") is not None
+    apart = mixed(Optimizer("no_share", 0.01))
+    plan = plan_draft(apart)
+    assert len(with_homes(plan, 2, draft=apart).partials) == 30
+    assert len(with_homes(plan, 2, method="W_I", draft=apart).partials) < 30
 
 
 def test_trees_that_cannot_be_one_stand_side_by_side() -> None:
     sql = "SELECT sum(v) FROM s [RANGE 9 SLIDE 3]; SELECT sum(v) FROM s [ROWS 9 SLIDE 3]"
-
-    def build(sharer: Sharer) -> SharedPlan:
-        return build_plan(queries(sql), SCHEMA, "t", sharer=sharer)
-
-    optimizer = Optimizer("weave_share", 1.0)
-    plan = build(optimizer)
-    placed = with_homes(plan, 1, method="W_I", rebuild=rebuild_by(build, plan, optimizer, "W_I"))
+    draft = draft_of(sql, Optimizer("weave_share", 1.0))
+    placed = with_homes(plan_draft(draft), 1, method="W_I", draft=draft)
     assert [node.home for node in placed.partials] == [0, 0]
     assert [slicing.measure for slicing in placed.slicings] == ["time", "rows"]
 

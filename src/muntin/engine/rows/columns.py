@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,7 +16,9 @@ from muntin.errors import DataError
 from muntin.expressions import Evaluator
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.relations import Relation
-from muntin.planner.sampling import SAMPLE_ROWS, Sampler
+
+# As many rows as are worth a look before they are read in earnest.
+SAMPLE_ROWS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,16 @@ def joiner(relation: Relation, tables: Mapping[str, pa.Table], columns: frozense
     return Joiner(relation, tables, columns)
 
 
-def sampler(batch: pa.Table, tables: Mapping[str, pa.Table] | None = None) -> Sampler:
-    """Gives joined rows of relations, for a plan to weigh its choices with."""
+def sample_rows(
+    batch: pa.Table, relations: Iterable[Relation], tables: Mapping[str, pa.Table] | None = None
+) -> dict[Relation, pa.Table]:
+    """Some joined rows of each relation, for a plan to weigh its choices with."""
     some = batch.slice(0, SAMPLE_ROWS)
-
-    def joined(relation: Relation) -> pa.Table:
-        if not relation.joins:
-            return some
-        return joiner(relation, tables or {}, frozenset(relation.schema.names))(some).batch
-
-    return joined
+    found = {}
+    for relation in relations:
+        rows = some
+        if relation.joins:
+            every = frozenset(relation.schema.names)
+            rows = joiner(relation, tables or {}, every)(some).batch.slice(0, SAMPLE_ROWS)
+        found[relation] = rows
+    return found

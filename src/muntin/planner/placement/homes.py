@@ -7,33 +7,34 @@ stand side by side (G), as one (W), or as either is cheaper (WG).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from muntin.plan.nodes import Partials, SharedPlan
 from muntin.plan.selection import Cells
+from muntin.planner.build import plan_draft
 from muntin.planner.costs.formula import Technique, WindowQuery, tree_classes
 from muntin.planner.costs.omega import omega_alone
-from muntin.planner.owners import Sharer, Sharing
+from muntin.planner.draft import Draft
+from muntin.planner.owners import Sharing
 from muntin.planner.placement.buckets import place_trees
 from muntin.planner.placement.change import PlacedTree
 from muntin.planner.placement.optimizers import place_with
 from muntin.planner.placement.trees import Tree
 from muntin.planner.sharing import STEPS_PER_ROW, Optimizer
+from muntin.planner.steps.share import share
 from muntin.windows import EdgeClass
 
 METHOD = "WG_I"
-# A plan of the same queries whose trees have other owners, in the order of its finals.
-Rebuild = Callable[[Sequence[str]], SharedPlan]
 
 
 def with_homes(
     plan: SharedPlan,
     buckets: int,
     previous: SharedPlan | None = None,
-    method: str = METHOD,
-    rebuild: Rebuild | None = None,
+    method: str | None = None,
+    draft: Draft | None = None,
 ) -> SharedPlan:
     """The plan with every tree without groups on one of so many buckets, none loaded in vain.
 
@@ -44,10 +45,10 @@ def with_homes(
         plan: The plan.
         buckets: How many buckets there are.
         previous: The plan that runs, if one does.
-        method: One of the thirteen names of ``muntin.planner.METHODS``.
-        rebuild: Plans the queries anew where the method weaves trees; without it, trees are only
-            put side by side, and so are those that cannot be woven: over other rows, or with
-            predicates over other expressions.
+        method: One of the thirteen names of ``muntin.planner.METHODS``; ``WG_I`` if not given.
+        draft: What the plan was made from, to plan its queries anew where the method weaves
+            trees; without it, trees are only put side by side, and so are those that cannot be
+            woven: over other rows, or with predicates over other expressions.
 
     >>> import pyarrow as pa
     >>> from muntin.planner import build_plan
@@ -60,11 +61,16 @@ def with_homes(
     """
     if previous is not None:
         return _joined(plan, buckets, previous)
-    trees = _Trees(plan, buckets, weaves=rebuild is not None)
+    weaves = draft is not None and _may_weave(draft, method)
+    method = method or METHOD
+    trees = _Trees(plan, buckets, weaves=weaves)
     placed = place_with(trees, len(trees), buckets, method).trees if len(trees) else ()
     woven = [tree for tree in placed if len(tree.queries) > 1]
-    if woven and rebuild is not None:
-        plan = rebuild(trees.owners(woven))
+    if woven and draft is not None and weaves:
+        combined = bool(plan.combined)
+        owners = tuple(trees.owners(woven))
+        sharing = Sharing(owners, plan.why, plan.weighed, combined=combined)
+        plan = plan_draft(replace(draft, sharing=sharing), since=share)
     homes = {name: int(tree.node) for tree in placed for name in trees.queries_of(tree)}
     nodes: list[Partials] = list(plan.partials)
     for final in plan.finals:
@@ -75,28 +81,16 @@ def with_homes(
     return replace(plan, partials=tuple(nodes), placement=method)
 
 
-def rebuild_by(
-    build: Callable[[Sharer], SharedPlan],
-    plan: SharedPlan,
-    optimizer: Optimizer,
-    method: str | None,
-) -> Rebuild | None:
-    """What plans the queries of a plan with other owners; None where they have theirs for good.
+def _may_weave(draft: Draft, method: str | None) -> bool:
+    """Whether queries may have other owners than they have.
 
     Two strategies say themselves who shares slices. ``no_share`` asks for a tree for each query,
     which no placement weaves unless it is asked for by name.
     """
-    if plan.strategy in ("unshared", "fragments"):
-        return None
-    if method is None and optimizer.method == "no_share":
-        return None
-
-    def rebuild(owners: Sequence[str]) -> SharedPlan:
-        combined = bool(plan.combined)
-        sharing = Sharing(tuple(owners), plan.why, plan.weighed, combined=combined)
-        return build(lambda *_: sharing)
-
-    return rebuild
+    if draft.strategy in ("unshared", "fragments"):
+        return False
+    alone = isinstance(draft.sharer, Optimizer) and draft.sharer.method == "no_share"
+    return method is not None or not alone
 
 
 @dataclass(frozen=True)

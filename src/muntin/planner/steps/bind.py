@@ -1,72 +1,63 @@
-"""One query bound to a schema: columns found, types known, aggregates split into parts."""
+"""The first step: queries bound to columns and types, their aggregates split into parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
-from muntin.aggregates import Part, ResolvedAggregate, resolve
-from muntin.errors import AggregateError, ExpressionError, MuntinError, QueryError, WindowError
-from muntin.expressions import Bound, bind
+from muntin.aggregates import resolve
+from muntin.errors import (
+    AggregateError,
+    ExpressionError,
+    MuntinError,
+    Problem,
+    QueryError,
+    WindowError,
+)
+from muntin.expressions import Bound
+from muntin.expressions import bind as bind_expression
 from muntin.expressions.binding.binder import Binder
 from muntin.expressions.tree import structure
 from muntin.expressions.types import name_of
 from muntin.expressions.zones import UTC, Zone
-from muntin.plan.nodes import Accumulator, Axis, OutputColumn
+from muntin.plan.nodes import Axis, OutputColumn
 from muntin.plan.relations import Relating, Relation, relate
 from muntin.plan.timeline import Timeline
+from muntin.planner.bound import BoundCall, BoundQuery
+from muntin.planner.draft import Draft
 from muntin.queries import AggregateCall, Join, Output, Query, replace_calls
-
-COUNT_ROWS = Accumulator(Part("count", ()), ())
 
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class BoundCall:
-    """An aggregate call with its arguments bound; ``name`` is its column once lowered."""
+def bind(draft: Draft) -> Draft:
+    """Queries with every name and type known; the problems of all of them are told together.
 
-    name: str
-    aggregate: ResolvedAggregate
-    args: tuple[Bound, ...]
-    filter: Bound | None
-
-    def accumulators(self) -> tuple[Accumulator, ...]:
-        """What the call is read off, one accumulator per part."""
-        return self._accumulators
-
-    @cached_property
-    def _accumulators(self) -> tuple[Accumulator, ...]:
-        return tuple(
-            Accumulator(part, tuple(self.args[i] for i in part.args), self.filter)
-            for part in self.aggregate.parts
-        )
-
-
-@dataclass(frozen=True)
-class BoundQuery:
-    """A query of which every name and type is known; its windows cut an axis."""
-
-    query: Query
-    axis: Axis
-    grouping: tuple[Bound, ...]
-    predicate: Bound | None
-    calls: tuple[BoundCall, ...]
-    outputs: tuple[OutputColumn, ...]
-    having: Bound | None
-    lowered_schema: pa.Schema
-    relation: Relation
-
-    def accumulators(self) -> tuple[Accumulator, ...]:
-        """Every accumulator the query needs, the count of rows first."""
-        needed = [accumulator for call in self.calls for accumulator in call.accumulators()]
-        return (COUNT_ROWS, *needed)
+    >>> from muntin.queries import queries
+    >>> schema = pa.schema({"ts": pa.int64(), "price": pa.float64()})
+    >>> asked = queries("SELECT avg(Price) FROM s [RANGE 9 SLIDE 3] WHERE PRICE > 5")
+    >>> (query,) = bind(Draft(asked, schema, Timeline.of(schema, "ts"))).bound
+    >>> query.predicate.key, [str(each) for each in query.accumulators()]
+    ('price > 5', ['count(*)', 'sum(price)', 'count(price)'])
+    """
+    binding = Binding(draft.schema, draft.timeline, draft.tables, draft.zone)
+    bound: list[BoundQuery] = []
+    problems: list[Problem] = []
+    for query in draft.queries:
+        try:
+            bound.append(binding.bind(query))
+        except QueryError as error:
+            problems.extend(error.problems)
+        except MuntinError as error:
+            problems.append(Problem(error.message, error.hint, query.name))
+    if problems:
+        raise QueryError(problems)
+    return replace(draft, bound=tuple(bound))
 
 
 def bind_query(
@@ -215,7 +206,9 @@ class _Binder:
 
     def _bind(self, node: exp.Expr, schema: pa.Schema) -> Bound:
         binder = self.binder if schema is self.schema else None
-        return self._located(node, lambda: bind(node, schema, binder, self.relation.zone))
+        return self._located(
+            node, lambda: bind_expression(node, schema, binder, self.relation.zone)
+        )
 
     def _predicate(self, node: exp.Expr | None, schema: pa.Schema) -> Bound | None:
         if node is None:

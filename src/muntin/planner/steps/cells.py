@@ -1,68 +1,96 @@
-"""The strategy of cells: predicates by the expressions they mention, merged by cost."""
+"""The fourth step: predicates by the expressions they mention, and who shares their cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf, prod
 
 from muntin.expressions import Bound
+from muntin.plan.relations import Relation
 from muntin.plan.selection import Cells
-from muntin.planner.sampling import Counts, Guess, Sample
-from muntin.planner.steps.bind import BoundQuery
-from muntin.planner.strategies import Tree, by_predicate, commutes, conditions, group_by, masked
-from muntin.predicates import Analysis, Ranked, analyze, merge_shapes
+from muntin.planner.bound import BoundQuery
+from muntin.planner.cell_counts import Counts, Guess, Sample, sample_cells
+from muntin.planner.continuity import Kept, kept_trees
+from muntin.planner.draft import Draft
+from muntin.planner.strategies import (
+    Tree,
+    by_predicate,
+    commutes,
+    conditions,
+    fragments,
+    group_by,
+    masked,
+    shards,
+    slices,
+    unshared,
+)
+from muntin.predicates import Analysis, Ranked, merge_shapes
 
+# What the papers' strategies share instead of cells.
+_RULES = {"unshared": unshared, "slices": slices, "fragments": fragments, "shards": shards}
 # Among so many shapes every pair is weighed; beyond, each stands alone.
 _MOST_SHAPES = 64
 
-# Given the dimensions, how many entries the rows fall into.
-Counter = Callable[[Sequence[Ranked]], Counts]
 
+def cells(draft: Draft) -> Draft:
+    """The sets of partials, each with cells for predicates over the same expressions.
 
-def cells(
-    queries: Sequence[BoundQuery],
-    count: Callable[[BoundQuery], Counter],
-    kept: Mapping[str, Kept],
-) -> list[Tree]:
-    """One set of slices for all, and cells for predicates over the same expressions.
+    Queries that run already stay in the tree they are in, because what it has kept can be read by
+    its own dimensions only. A sample of rows tells which expressions are worth sharing cells.
 
-    ``count`` gives for queries like one how entries are counted. ``kept`` holds, for queries
-    that were there before, the tree they were in: they stay in it, because what it has kept can
-    be read by its own dimensions only.
+    >>> import pyarrow as pa
+    >>> from muntin.plan import Timeline
+    >>> from muntin.planner.steps.bind import bind
+    >>> from muntin.planner.steps.share import share
+    >>> from muntin.planner.steps.weigh import weigh
+    >>> from muntin.queries import queries
+    >>> schema = pa.schema({"ts": pa.int64(), "v": pa.int64(), "w": pa.int64()})
+    >>> sql = "; ".join(
+    ...     f"SELECT sum(v) FROM s [RANGE 9 SLIDE 3] WHERE {each}" for each in ("v > 5", "v > 7"))
+    >>> draft = share(weigh(bind(Draft(queries(sql), schema, Timeline.of(schema, "ts")))))
+    >>> (tree,) = cells(draft).trees
+    >>> tree.members, [each.bound.key for each in tree.selection.shape.dimensions]
+    ({'v > 5': 0, 'v > 7': 1}, ['v'])
     """
+    if draft.strategy != "cells":
+        return replace(draft, trees=tuple(_RULES[draft.strategy](draft.bound)))
+    kept = kept_trees(draft.bound, draft.previous, draft.watermark)
     trees: list[Tree] = []
-    for alike in group_by(queries, lambda each: (each.axis, each.relation, commutes(each))):
+    for alike in group_by(draft.bound, lambda each: (each.axis, each.relation, commutes(each))):
         if not commutes(alike[0]):
             for grouped in group_by(alike, lambda each: each.grouping):
                 trees.extend(masked(same) for same in by_predicate(grouped))
             continue
-        trees.extend(_share(alike, count, kept, len(trees)))
-    return trees
+        trees.extend(_share(draft, alike, kept, len(trees)))
+    return replace(draft, trees=tuple(trees))
+
+
+def undecided(draft: Draft) -> list[Relation]:
+    """The relations of a draft with bound queries whose rows tell what is worth sharing."""
+    if draft.strategy != "cells":
+        return []
+    found: dict[Relation, None] = {}
+    for alike in group_by(draft.bound, lambda each: (each.axis[:2], each.relation)):
+        shared = [query for query in alike if commutes(query)]
+        relation = alike[0].relation
+        if shared and relation not in found and _is_choice(_asked(draft, shared)[1]):
+            found[relation] = None
+    return list(found)
 
 
 def _share(
-    queries: Sequence[BoundQuery],
-    count: Callable[[BoundQuery], Counter],
-    kept: Mapping[str, Kept],
-    before: int,
+    draft: Draft, queries: Sequence[BoundQuery], kept: Mapping[str, Kept], before: int
 ) -> list[Tree]:
-    each_asked = [conditions(query) for query in queries]
-    analysis = analyze([bound for asked in each_asked for bound in asked])
-    numbers = iter(analysis.index)
-    asked = []
-    for query, wanted in zip(queries, each_asked, strict=True):
-        members = tuple(next(numbers) for _ in wanted)
-        asked.append(Asked(query, members, _places(analysis, members)))
+    analysis, asked = _asked(draft, queries)
     by_grouping: dict[tuple[Bound, ...], list[Asked]] = {}
     for each in asked:
         by_grouping.setdefault(each.query.grouping, []).append(each)
     groups: list[Group] = []
-    # Rows tell what is worth sharing; they need not be read where there is nothing to choose.
-    is_choice = len({(each.query.grouping, each.places) for each in asked}) > 1
     for alike in by_grouping.values():
-        counter = count(alike[0].query) if is_choice else Guess
-        counts = counter(analysis.dimensions)
+        counts: Counts = Guess(analysis.dimensions)
+        if _is_choice(asked):
+            counts = _counts(draft, alike[0].query, analysis.dimensions)
         groups.extend(_groups(alike, analysis, counts, kept))
     roll_up(groups, analysis)
     # What comes from others' entries comes after them.
@@ -73,6 +101,32 @@ def _share(
         found[group] = before + len(trees)
         trees.extend(_trees(analysis, group, groups, found))
     return trees
+
+
+def _asked(draft: Draft, queries: Sequence[BoundQuery]) -> tuple[Analysis, list[Asked]]:
+    """What queries over one relation ask."""
+    each_asked = [conditions(query) for query in queries]
+    bounds = [bound for asked in each_asked for bound in asked]
+    analysis = draft.analysis(queries[0].relation, bounds)
+    numbers = iter(analysis.index)
+    found = []
+    for query, wanted in zip(queries, each_asked, strict=True):
+        members = tuple(next(numbers) for _ in wanted)
+        found.append(Asked(query, members, _places(analysis, members)))
+    return analysis, found
+
+
+def _is_choice(asked: Sequence[Asked]) -> bool:
+    """Whether rows have a say: they need not be read where there is nothing to choose."""
+    return len({(each.query.grouping, each.places) for each in asked}) > 1
+
+
+def _counts(draft: Draft, query: BoundQuery, dimensions: Sequence[Ranked]) -> Counts:
+    """How many entries the rows of queries like one fall into."""
+    rows = draft.sample.get(query.relation)
+    if rows is None:
+        return Guess(dimensions)
+    return sample_cells(rows, draft.slicings[query.axis], query.grouping, dimensions)
 
 
 def _places(analysis: Analysis, members: Sequence[int]) -> frozenset[int]:
@@ -171,20 +225,6 @@ class Asked:
     query: BoundQuery
     members: tuple[int, ...]
     places: frozenset[int]
-
-
-@dataclass(frozen=True)
-class Kept:
-    """The tree of a query that was there before: its number, its dimensions by their keys.
-
-    ``finer`` is the number of the tree that it is rolled up from, if it is. A ``guest`` has come
-    over from another tree's slices, or has a twin that takes over.
-    """
-
-    number: int
-    dimensions: frozenset[str]
-    finer: int | None = None
-    guest: bool = False
 
 
 @dataclass(eq=False)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from muntin.engine import SAMPLE_ROWS
 from muntin.errors import AggregateError, WindowError
 from muntin.expressions.zones import Zone
 from muntin.plan.nodes import SharedPlan
-from muntin.planner.placement.homes import METHOD, Rebuild, with_homes
-from muntin.planner.sampling import SAMPLE_ROWS
+from muntin.planner import Draft
+from muntin.planner.placement.homes import with_homes
 from muntin.results import Outcome
 from muntin.spark.bounded.job import cores_of, run_job
 from muntin.spark.bounded.messages import MESSAGES_DDL
@@ -48,7 +49,7 @@ class Source(Protocol):
         """Some rows, if they are cheap to get."""
         ...
 
-    def placed(self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None) -> SharedPlan:
+    def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
         """The plan with its trees without groups on buckets."""
         ...
 
@@ -87,10 +88,10 @@ class FrameSource:
             self._sample = some.toArrow().cast(self.schema)
         return self._sample
 
-    def placed(self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None) -> SharedPlan:
+    def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
         """The plan with its trees without groups on as many buckets as tasks run at once."""
         cores = cores_of(self._frame.sparkSession)
-        return with_homes(plan, cores, method=method or METHOD, rebuild=rebuild)
+        return with_homes(plan, cores, method=method, draft=draft)
 
     def _is_cheap(self) -> bool:
         if len(self.schema) > _SAMPLED_COLUMNS or any(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from muntin.engine import SAMPLE_ROWS
 from muntin.plan.nodes import SharedPlan
-from muntin.planner.placement.homes import METHOD, Rebuild, with_homes
-from muntin.planner.sampling import SAMPLE_ROWS
+from muntin.planner import Draft
+from muntin.planner.placement.homes import with_homes
 from muntin.results import Outcome
 from muntin.spark.bounded.job import cores_of, run_job
 from muntin.spark.bounded.messages import MESSAGES_DDL
@@ -88,10 +89,10 @@ class FilesSource:
             return None
         return None if first is None else first.slice(0, SAMPLE_ROWS)
 
-    def placed(self, plan: SharedPlan, method: str | None, rebuild: Rebuild | None) -> SharedPlan:
+    def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
         """The plan with its trees without groups on as many buckets as tasks run at once."""
         cores = cores_of(self._session)
-        return with_homes(plan, cores, method=method or METHOD, rebuild=rebuild)
+        return with_homes(plan, cores, method=method, draft=draft)
 
     def run(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -12,11 +11,10 @@ import pyarrow as pa
 from muntin.engine.slices.newcomers import check_streams
 from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
-from muntin.plan import SharedPlan, Strategy
-from muntin.planner import build_plan
+from muntin.plan import SharedPlan, Strategy, Timeline
+from muntin.planner import Draft, plan_draft
 from muntin.planner.continuity import dated, settled
-from muntin.planner.owners import Sharer
-from muntin.planner.placement.homes import METHOD, rebuild_by, with_homes
+from muntin.planner.placement.homes import with_homes
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import Catalog, Query, Statement
@@ -53,7 +51,7 @@ class Planner:
     ) -> None:
         self._source, self._time, self._checkpoint = source, time, checkpoint
         self._name, self._strategy, self._zone, self._told = name, strategy, zone, told
-        self._optimizer = Optimizer(optimizer, self._measured)
+        self._optimizer = Optimizer(optimizer)
         self._placement = placement
         # What is known after the last batch.
         self._outcome = BatchOutcome()
@@ -102,7 +100,8 @@ class Planner:
             if self._state is None or self.current is not self._state[1]:
                 return
             plan = self._state[1]
-            if self._optimizer.is_due(plan) or settled(plan, self._outcome.watermark):
+            due = self._optimizer.is_due(plan, self._outcome.recent.rate)
+            if due or settled(plan, self._outcome.watermark):
                 self._next = self._plan(list(self.catalog))
 
     def apply(self, statements: Sequence[Statement], shipped: frozenset[str] | None) -> bool:
@@ -186,39 +185,26 @@ class Planner:
 
     def _plan(self, queries: Sequence[Query]) -> SharedPlan:
         previous = None if self._state is None else self._state[1]
-        plan = self._shared(queries, previous, self._optimizer)
-        check_streams(plan)
-        _check_order(plan)
-        return with_homes(
-            plan,
-            self._checkpoint.buckets.count,
-            previous,
-            self._placement or METHOD,
-            rebuild_by(
-                partial(self._shared, queries, previous), plan, self._optimizer, self._placement
-            ),
-        )
-
-    def _shared(
-        self, queries: Sequence[Query], previous: SharedPlan | None, sharer: Sharer
-    ) -> SharedPlan:
-        return build_plan(
+        schema = self._source.schema
+        draft = Draft(
             queries,
-            self._source.schema,
-            self._time,
-            strategy=self._strategy,
+            schema,
+            Timeline.of(schema, self._time),
             tables=self.tables.schemas,
-            previous=previous,
-            sharer=sharer,
-            watermark=self._outcome.watermark,
+            strategy=self._strategy,
             # Java's rules for the zone may be others than when the run began.
             zone=self._zone if previous is None else previous.zone,
-            technique=self._told.technique,
-            prefer=self._told.prefer,
+            told=self._told,
+            sharer=self._optimizer,
+            previous=previous,
+            watermark=self._outcome.watermark,
+            rate=self._outcome.recent.rate,
         )
-
-    def _measured(self) -> float | None:
-        return self._outcome.recent.rate
+        plan = plan_draft(draft)
+        check_streams(plan)
+        _check_order(plan)
+        buckets = self._checkpoint.buckets.count
+        return with_homes(plan, buckets, previous, self._placement, draft)
 
     def _check_sources(self, queries: Sequence[Query]) -> None:
         if self._name is None:

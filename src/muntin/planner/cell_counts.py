@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,14 +13,8 @@ import pyarrow.compute as pc
 from muntin._typing import Ints
 from muntin.expressions import Bound, Evaluator
 from muntin.plan.nodes import Slicing
-from muntin.plan.relations import Relation
 from muntin.predicates import Ranked, expected_cells
 
-# Some joined rows of a relation.
-Sampler = Callable[[Relation], pa.Table]
-
-# As many rows as are worth a look before they are read in earnest.
-SAMPLE_ROWS = 1 << 15
 # Without a sample a slice is taken to hold so many rows.
 _ROWS_OF_A_SLICE = 10_000.0
 _LIMIT = 1 << 62
@@ -77,7 +71,6 @@ def sample_cells(
     """What rows of a sample fall into; a guess where there are none."""
     from muntin.windows.cut import slice_starts  # noqa: PLC0415 - it brings numba
 
-    rows = rows.slice(0, SAMPLE_ROWS)
     rows = rows.filter(rows[slicing.timeline.column].is_valid())
     if not rows.num_rows:
         return Guess(dimensions)

@@ -1,0 +1,57 @@
+"""Queries bound to a schema, as data: columns found, types known, aggregates split into parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from muntin.aggregates import Part, ResolvedAggregate
+from muntin.expressions import Bound
+from muntin.plan.nodes import Accumulator, Axis, OutputColumn
+from muntin.plan.relations import Relation
+from muntin.queries import Query
+
+COUNT_ROWS = Accumulator(Part("count", ()), ())
+
+
+@dataclass(frozen=True)
+class BoundCall:
+    """An aggregate call with its arguments bound; ``name`` is its column once lowered."""
+
+    name: str
+    aggregate: ResolvedAggregate
+    args: tuple[Bound, ...]
+    filter: Bound | None
+
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """What the call is read off, one accumulator per part."""
+        return self._accumulators
+
+    @cached_property
+    def _accumulators(self) -> tuple[Accumulator, ...]:
+        return tuple(
+            Accumulator(part, tuple(self.args[i] for i in part.args), self.filter)
+            for part in self.aggregate.parts
+        )
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query of which every name and type is known; its windows cut an axis."""
+
+    query: Query
+    axis: Axis
+    grouping: tuple[Bound, ...]
+    predicate: Bound | None
+    calls: tuple[BoundCall, ...]
+    outputs: tuple[OutputColumn, ...]
+    having: Bound | None
+    lowered_schema: pa.Schema
+    relation: Relation
+
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """Every accumulator the query needs, the count of rows first."""
+        needed = [accumulator for call in self.calls for accumulator in call.accumulators()]
+        return (COUNT_ROWS, *needed)
