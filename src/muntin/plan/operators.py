@@ -294,3 +294,9 @@ class RowPlan:
 
     streams: dict[str, StreamSchema]
     finals: tuple[RowFinal, ...]
+
+    def explain(self, format: Literal["text", "json", "mermaid", "svg"] = "text") -> str:  # noqa: A002
+        """Each query as a tree of operators: labels, what is kept and why, how it is shown."""
+        from muntin.plan.explain.rows import explain_rows  # noqa: PLC0415 - it imports this module
+
+        return explain_rows(self, format)

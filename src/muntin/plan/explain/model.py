@@ -11,7 +11,9 @@ from typing import Literal, TypeAlias
 from muntin.display import count
 from muntin.windows import Window, duration_text
 
-Kind: TypeAlias = Literal["plan", "slicing", "partials", "accumulators", "final", "finals", "more"]
+Kind: TypeAlias = Literal[
+    "plan", "slicing", "partials", "accumulators", "final", "finals", "operator", "more"
+]
 Value: TypeAlias = str | int | float | bool | tuple[str, ...] | None
 
 

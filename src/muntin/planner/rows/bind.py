@@ -41,6 +41,8 @@ def row_plan(
 ) -> RowPlan:
     """The plan of some row queries over streams by name.
 
+    A single stream whose name is empty is what any name in FROM means.
+
     Raises:
         QueryError: With the problems of all queries.
     """
@@ -53,8 +55,7 @@ def row_plan(
             problems += error.problems
     if problems:
         raise QueryError(problems)
-    read = {name for final in finals for name in final.streams}
-    return RowPlan({n: stream for n, stream in streams.items() if n in read}, tuple(finals))
+    return RowPlan(dict(streams), tuple(finals))
 
 
 def bind_rows(query: RowQuery, streams: Mapping[str, StreamSchema], zone: Zone = UTC) -> RowFinal:
@@ -89,6 +90,7 @@ class _Binding:
     def final(self) -> RowFinal:
         query = self.query
         read = list(sources(query.body))
+        self._check_alone(read)
         found = [self.stream(source) for source in read]
         self._check_times(read, [stream for _, stream in found])
         root = self.body(query.body)
@@ -120,11 +122,20 @@ class _Binding:
 
     def stream(self, source: RowSource) -> tuple[str, StreamSchema]:
         """The stream of a name, in any case."""
-        name = self._lowered.get(source.stream.lower())
+        known = "" if list(self.streams) == [""] else source.stream.lower()
+        name = self._lowered.get(known)
         if name is not None:
             return name, self.streams[name]
         hint = did_you_mean(source.stream, self.streams) or "pass it by name"
         raise self._at(source, f"there is no stream {source.stream}", hint)
+
+    def _check_alone(self, read: list[RowSource]) -> None:
+        """Without a name the one stream may have any, but not two."""
+        others = [each for each in read if each.stream.lower() != read[0].stream.lower()]
+        if list(self.streams) == [""] and others:
+            message = f"there is one stream, and the query reads {self.query.streams}"
+            hint = "pass several by name, as in {'orders': ..., 'payments': ...}"
+            raise self._at(others[0], message, hint)
 
     def _at(self, source: RowSource, message: str, hint: str | None) -> QueryError:
         return QueryError([self.query.problem(column(source.stream, source.start), message, hint)])

@@ -1,0 +1,187 @@
+"""Row plans as trees: each operator with its label, what it keeps and why."""
+
+from __future__ import annotations
+
+from muntin.display import count
+from muntin.plan.explain.formats import FORMATS, Format, check_format
+from muntin.plan.explain.model import Fact, Item
+from muntin.plan.operators import (
+    Difference,
+    Distinct,
+    Exists,
+    Join,
+    Keys,
+    Label,
+    Node,
+    RowFinal,
+    RowPlan,
+    Select,
+    Union,
+    Windowed,
+    inputs,
+)
+from muntin.windows import duration_text
+
+_LABELS: dict[Label, str] = {
+    "MON": "rows never end",
+    "WKS": "rows live equally long",
+    "WK": "ends are known at birth",
+    "STR": "ends depend on rows to come",
+}
+_OUTPUTS = {
+    "append": "append: each row once, when it is born; any sink takes it",
+    "final": "final: each row once, when W has passed its end; any sink takes it",
+    "changes": "changes: '+' when a row is born, '-' when it ends early; for sinks that keep order",
+}
+_SETS = {"all": "EXCEPT ALL", "except": "EXCEPT", "intersect": "INTERSECT"}
+
+
+def explain_rows(plan: RowPlan, format: Format = "text") -> str:  # noqa: A002
+    """A row plan in one of the formats of plans."""
+    check_format(format, FORMATS)
+    return FORMATS[format](render_rows(plan))
+
+
+def render_rows(plan: RowPlan) -> Item:
+    """A row plan as a tree of items; ids and order do not change from run to run."""
+    numbers = _Numbers()
+    streams, queries = len(plan.streams), len(plan.finals)
+    facts = (
+        Fact("queries", queries, f"{count(queries, 'query')} over {count(streams, 'stream')}"),
+        Fact("streams", tuple(plan.streams)),
+    )
+    children = tuple(_final(final, numbers) for final in plan.finals)
+    return Item("plan", "plan", "RowPlan", facts, children=children)
+
+
+class _Numbers:
+    """Ids of operators, in the order they are read."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def next(self) -> str:
+        self.last += 1
+        return f"operator-{self.last}"
+
+
+def _final(final: RowFinal, numbers: _Numbers) -> Item:
+    child = _Operators(final, numbers).item(final.root)
+    facts = [
+        Fact("label", final.root.label, final.root.label),
+        Fact("output", _kind(final), _shown(final)),
+        Fact("streams", tuple(sorted(final.streams)), _moves(final), aside=True),
+    ]
+    return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), (child.id,), (child,))
+
+
+def _kind(final: RowFinal) -> str:
+    return final.output if final.slide is None and final.show == "rows" else final.show
+
+
+def _shown(final: RowFinal) -> str:
+    when = "at each instant"
+    if final.slide is not None:
+        when = f"at window ends, every {_length(final.slide, final)}"
+    if final.show != "rows":
+        what = "entered" if final.show == "istream" else "left"
+        return f"what {what} the answer, {when}; any sink takes it"
+    if final.slide is not None:
+        return f"the answer {when}; any sink takes it"
+    return _OUTPUTS[final.output]
+
+
+def _moves(final: RowFinal) -> str:
+    names = sorted(final.streams)
+    if len(names) == 1:
+        return f"moves by the W of {names[0]}"
+    return f"moves by the least W of {', '.join(names)}"
+
+
+def _length(ticks: int, final: RowFinal) -> str:
+    return f"{ticks:,}" if final.timeline.plain else duration_text(ticks)
+
+
+class _Operators:
+    """The operators of one query, as items."""
+
+    def __init__(self, final: RowFinal, numbers: _Numbers) -> None:
+        self.final = final
+        self.numbers = numbers
+
+    def item(self, node: Node) -> Item:
+        """An operator and all below it."""
+        own = self.numbers.next()
+        children = tuple(self.item(each) for each in inputs(node))
+        keeps = _keeps(node)
+        facts = (
+            Fact("label", node.label, node.label),
+            *self._facts(node),
+            Fact("columns", tuple(node.schema.names)),
+            Fact("keeps", keeps, "" if isinstance(node, Windowed) else keeps, aside=True),
+        )
+        sources = tuple(child.id for child in children)
+        return Item(own, "operator", self._name(node), facts, (), sources, children)
+
+    def _name(self, node: Node) -> str:
+        if isinstance(node, Windowed):
+            ever = node.range is None
+            window = "UNBOUNDED" if ever else f"RANGE {_length(node.range or 0, self.final)}"
+            return f"{node.stream} [{window}]"
+        if isinstance(node, Difference):
+            return _SETS[node.kind]
+        if isinstance(node, Exists):
+            name = "IN" if node.null_aware else "EXISTS"
+            name = f"NOT {name}" if node.negated else name
+            return f"{name}, never in its life" if node.whole else name
+        names = {Select: "select", Join: "join", Distinct: "DISTINCT", Union: "UNION ALL"}
+        return names[type(node)]
+
+    def _facts(self, node: Node) -> list[Fact]:
+        facts = []
+        if isinstance(node, Windowed | Select) and node.where is not None:
+            facts.append(Fact("where", node.where.key, f"where {node.where.key}"))
+        if isinstance(node, Join):
+            keys = _keys(node.inputs, node.keys)
+            facts.append(Fact("key", keys, f"on {' and '.join(keys)}"))
+        if isinstance(node, Exists):
+            keys = _keys((node.left, node.right), node.keys)
+            text = f"by {' and '.join(keys)}" if keys else "whatever the row: one bucket holds all"
+            facts.append(Fact("key", keys, text))
+        if isinstance(node, Join | Exists) and node.residual is not None:
+            facts.append(Fact("condition", node.residual.key, f"if {node.residual.key}"))
+        return facts
+
+
+def _keys(nodes: tuple[Node, ...], keys: tuple[Keys, ...]) -> tuple[str, ...]:
+    """The equalities of a key, by names of columns."""
+    named = [
+        [_column(node, place) for place in places] for node, places in zip(nodes, keys, strict=True)
+    ]
+    return tuple(" = ".join(names) for names in zip(*named, strict=True))
+
+
+def _column(node: Node, place: int) -> str:
+    """A column by its name, or by its expression where the plan made up the name."""
+    if isinstance(node, Windowed):
+        column = node.columns[place]
+        prefix, _, own = column.name.rpartition(".")
+        return f"{prefix}: {column.value.key}" if own.startswith("$") else column.name
+    return str(node.schema.field(place).name)
+
+
+def _keeps(node: Node) -> str:
+    """What an operator keeps, and why."""
+    why = _LABELS[node.label]
+    if isinstance(node, Windowed | Select | Union):
+        return f"keeps nothing: rows pass with their lifetimes; {why}"
+    if isinstance(node, Join):
+        early = any(each.label == "STR" for each in node.inputs)
+        taken = "in order, as W passes them" if early else "on arrival"
+        return f"keeps each side's rows until they end, and meets them {taken}; {why}"
+    if isinstance(node, Exists):
+        return f"keeps left rows and right lifetimes until they end, taken as W passes; {why}"
+    if isinstance(node, Distinct):
+        kept = "a count per value" if node.label == "STR" else "at most two rows per value"
+        return f"keeps {kept}, taken as W passes; {why}"
+    return f"keeps both sides' rows per value until they end, taken as W passes; {why}"
