@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,15 @@ from muntin.display import count
 from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zone_names import zone as zone_named
 from muntin.expressions.zones import Zone
-from muntin.frames import Input, is_frame, is_on_spark, read_frame, read_tables
+from muntin.frames import (
+    Input,
+    is_frame,
+    is_on_spark,
+    of_stream,
+    read_frame,
+    read_tables,
+    schema_of,
+)
 from muntin.plan import SharedPlan, Strategy
 from muntin.plan.timeline import Timeline
 from muntin.planner import Draft, build_plan, plan_draft
@@ -27,20 +36,22 @@ from muntin.planner.steps.bind import bind
 from muntin.planner.steps.cells import undecided
 from muntin.planner.steps.weigh import weigh, weighs_rate
 from muntin.planner.techniques import Preferences
-from muntin.queries import QueriesLike, Query
+from muntin.queries import QueriesLike, Query, RowQuery, all_queries
 from muntin.queries import queries as read_queries
 from muntin.results import Answer, Outcome, Results, TableAnswer
 from muntin.windows import DurationLike, duration
 from muntin.windows.edges import Slicing
 
 if TYPE_CHECKING:
-    from muntin.streams import Stream
+    from muntin.lifetimes import RowOutcome
+    from muntin.plan.operators import RowPlan
+    from muntin.streams import Stream, StreamGroup
 
 
 def aggregate(
     data: Any,
     queries: QueriesLike,
-    time: str,
+    time: str | Mapping[str, str],
     *,
     name: str | None = None,
     tables: Mapping[str, Any] | None = None,
@@ -61,12 +72,15 @@ def aggregate(
     ``window_end``, the group columns, then the aggregates. A window that ends at ``t`` covers
     ``[t - range, t)``. The order of the input rows does not matter.
 
+    Queries over rows with lifetimes (joins of windowed streams, EXISTS, DISTINCT, EXCEPT and their
+    like) give every row with ``valid_from`` and ``valid_to``, and run on data in this process.
+
     Args:
         data: A pyarrow Table or RecordBatch, an iterable of RecordBatches, a pandas or polars
             frame, a bounded Spark DataFrame, files that Spark's workers read
             (:func:`muntin.files`), or a mapping from names in FROM to such frames.
         queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
-        time: The column of event times: timestamps, dates or integers.
+        time: The column of event times: timestamps, dates or integers; or one for each name.
         name: What FROM must call the data; by default FROM may use any name.
         tables: Frames that queries may join, by name: ``JOIN close ON trades.symbol =
             close.symbol``. A Spark DataFrame is collected.
@@ -117,19 +131,32 @@ def aggregate(
     _check_choice("on_bad_row", on_bad_row, ("skip", "fail"))
     if placement is not None:
         check_method(placement)
-    asked = read_queries(queries)
+    everything = all_queries(queries)
+    lived = [query for query in everything if isinstance(query, RowQuery)]
+    asked = [query for query in everything if isinstance(query, Query)]
     if emit_empty:
-        asked = tuple(q if q.group_by else replace(q, emit_empty=True) for q in asked)
-    inputs = _route(data, asked, name, timezone)
+        asked = [q if q.group_by else replace(q, emit_empty=True) for q in asked]
+    if not everything:
+        raise QueryError([Problem("there are no queries", "give at least one SELECT")])
+    frames = _frames(data, name, timezone)
+    inputs = _route(frames, asked)
     joined = read_tables(tables)
     plans: dict[str, SharedPlan] = {}
     answers: dict[str, Answer] = {}
     rows, bad_rows, errors = 0, 0, Counter[str]()
+    row_plan = None
+    if lived:
+        outcome, row_plan = _lived(lived, frames, time, on_bad_row)
+        # Rows of a stream that aggregates read as well are counted with these.
+        rows = sum(many for each, many in outcome.rows.items() if each not in inputs)
+        bad_rows = sum(many for each, many in outcome.bad_rows.items() if each not in inputs)
+        answers.update(outcome.answers)
+        errors.update(outcome.errors)
     for source, (frame, members) in inputs.items():
         draft = Draft(
             members,
             frame.schema,
-            Timeline.of(frame.schema, time),
+            Timeline.of(frame.schema, of_stream(time, source, "time")),
             tables={each: table.schema for each, table in joined.items()},
             strategy=strategy,
             slicing=slicing,
@@ -138,18 +165,25 @@ def aggregate(
             sharer=Optimizer(optimizer),
         )
         plan = plans[source] = _planned(draft, frame, joined, placement)
-        outcome = frame.run(plan, joined)
-        if on_bad_row == "fail" and outcome.bad_rows:
-            raise _bad_rows(outcome.bad_rows, plan)
-        answers.update(outcome.answers)
-        rows += outcome.rows
-        bad_rows += outcome.bad_rows
-        errors.update(outcome.errors)
+        found = frame.run(plan, joined)
+        if on_bad_row == "fail" and found.bad_rows:
+            raise _bad_rows(found.bad_rows, plan.timeline.column)
+        answers.update(found.answers)
+        rows += found.rows
+        bad_rows += found.bad_rows
+        errors.update(found.errors)
     if on_error == "fail" and errors.total():
         raise _failed(errors)
     plan_or_plans = next(iter(plans.values())) if len(plans) == 1 else plans
-    ordered = {query.name: answers[query.name] for query in asked}
-    return Results(ordered, plan_or_plans, rows=rows, bad_rows=bad_rows, errors=errors)
+    ordered = {query.name: answers[query.name] for query in everything}
+    return Results(
+        ordered,
+        plan_or_plans,
+        rows=rows,
+        bad_rows=bad_rows,
+        errors=errors,
+        row_plan=row_plan,
+    )
 
 
 def _planned(
@@ -173,6 +207,29 @@ def _planned(
     return source.placed(plan_draft(draft, since=weigh), placement, draft)
 
 
+@overload
+def stream(
+    queries: QueriesLike,
+    schema: Mapping[str, pa.Schema] | Mapping[str, Mapping[str, Any]],
+    time: str | Mapping[str, str] = "ts",
+    *,
+    tables: Mapping[str, Any] | None = None,
+    lateness: DurationLike | Mapping[str, DurationLike] = 0,
+    idle: DurationLike | None = None,
+    on_error: Literal["null", "fail"] = "null",
+    on_bad_row: Literal["skip", "fail"] = "skip",
+    max_ahead: DurationLike | None = "1 day",
+    strategy: Strategy = "cells",
+    slicing: Slicing = "pairs",
+    optimizer: OptimizerName = "auto",
+    timezone: str = "UTC",
+    technique: str | None = None,
+    prefer: Prefer = "throughput",
+    snapshot: bytes | None = None,
+) -> StreamGroup: ...
+
+
+@overload
 def stream(
     queries: QueriesLike,
     schema: Any,
@@ -191,7 +248,29 @@ def stream(
     technique: str | None = None,
     prefer: Prefer = "throughput",
     snapshot: bytes | Sequence[bytes] | None = None,
-) -> Stream:
+) -> Stream: ...
+
+
+def stream(
+    queries: QueriesLike,
+    schema: Any,
+    time: str | Mapping[str, str] = "ts",
+    *,
+    name: str | None = None,
+    tables: Mapping[str, Any] | None = None,
+    lateness: DurationLike | Mapping[str, DurationLike] = 0,
+    idle: DurationLike | None = None,
+    on_error: Literal["null", "fail"] = "null",
+    on_bad_row: Literal["skip", "fail"] = "skip",
+    max_ahead: DurationLike | None = "1 day",
+    strategy: Strategy = "cells",
+    slicing: Slicing = "pairs",
+    optimizer: OptimizerName = "auto",
+    timezone: str = "UTC",
+    technique: str | None = None,
+    prefer: Prefer = "throughput",
+    snapshot: bytes | Sequence[bytes] | None = None,
+) -> Stream | StreamGroup:
     """Answer many sliding-window queries over a stream in this process, without Spark.
 
     It is the engine that Spark's workers run, and gives the same answers to the last bit. Batches
@@ -200,11 +279,15 @@ def stream(
     Args:
         queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
         schema: The columns of the batches: a pyarrow Schema, a mapping of names to Arrow types, or
-            a frame that has such columns.
-        time: The column of event times: timestamps, dates or integers.
+            a frame that has such columns. Several streams are a mapping of their names to these;
+            then :meth:`StreamGroup.feed` takes the name of the stream beside a batch.
+        time: The column of event times: timestamps, dates or integers; or one for each stream.
         name: What FROM must call the stream; any name will do if not given.
         tables: Frames that queries may join, by name.
-        lateness: How far rows may be out of order: a duration, or a number if times are numbers.
+        lateness: How far rows may be out of order: a duration, or a number if times are numbers;
+            or one for each stream.
+        idle: How long a stream may be silent, by the clock, before it holds the others back no
+            longer; if not given, a silent stream holds all queries that read it.
         on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and is
             counted, or it ends the stream.
         on_bad_row: What a row without a time that can be used does: it is left out and counted,
@@ -228,13 +311,50 @@ def stream(
     1
     >>> volume.feed(pa.table({"ts": [12], "vol": [40]}))["q1"].to_pydict()
     {'window_start': [0], 'window_end': [10], 'vol': [60]}
-    """
-    # The engine brings numba, which takes longer to import than everything else together.
-    from muntin.engine import LocalEngine  # noqa: PLC0415
-    from muntin.streams import Stream, check_resumed, schema_of, unpacked  # noqa: PLC0415
 
+    >>> paid = stream(
+    ...     "SELECT o.id FROM orders [RANGE 10] o JOIN payments [RANGE 5] p ON o.id = p.id",
+    ...     {"orders": {"ts": "int64", "id": "int64"}, "payments": {"ts": "int64", "id": "int64"}},
+    ... )
+    >>> len(paid.feed(pa.table({"ts": [1], "id": [7]}), "orders")["q1"])
+    0
+    >>> paid.feed(pa.table({"ts": [4], "id": [7]}), "payments")["q1"].to_pydict()
+    {'valid_from': [4], 'valid_to': [9], 'id': [7]}
+    """
     _check_choice("on_error", on_error, ("null", "fail"))
     _check_choice("on_bad_row", on_bad_row, ("skip", "fail"))
+    several = _several(schema)
+    if several is not None:
+        from muntin.streams import open_group  # noqa: PLC0415 - it brings numba
+
+        if name is not None:
+            raise DataError(f"name is {name!r}", hint="several streams have the names in schema")
+        return open_group(
+            all_queries(queries),
+            {each: schema_of(columns) for each, columns in several.items()},
+            times={each: of_stream(time, each, "time") for each in several},
+            lateness={each: of_stream(lateness, each, "lateness") for each in several},
+            idle=None if idle is None else duration(idle),
+            tables=read_tables(tables),
+            zone=zone_named(timezone or "UTC"),
+            build=partial(
+                build_plan, strategy=strategy, slicing=slicing, technique=technique, prefer=prefer
+            ),
+            reviewer=partial(Optimizer, optimizer),
+            on_error=on_error,
+            on_bad_row=on_bad_row,
+            max_ahead=None if max_ahead is None else duration(max_ahead),
+            snapshot=snapshot,
+        )
+    if isinstance(time, Mapping) or isinstance(lateness, Mapping) or idle is not None:
+        raise DataError(
+            "time, lateness or idle are those of several streams, and there is one",
+            hint='give the columns of each by name, as in schema={"orders": ..., "payments": ...}',
+        )
+    # The engine brings numba, which takes longer to import than everything else together.
+    from muntin.engine import LocalEngine  # noqa: PLC0415
+    from muntin.streams import Stream, check_resumed, unpacked  # noqa: PLC0415
+
     asked = read_queries(queries)
     joined = read_tables(tables)
     columns = schema_of(schema)
@@ -265,6 +385,14 @@ def stream(
     return Stream(engine, name=name, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead)
 
 
+def _several(schema: Any) -> dict[str, Any] | None:
+    """The columns of several streams by name; None if these are the columns of one."""
+    if not isinstance(schema, Mapping) or is_frame(schema) or not schema:
+        return None
+    kinds = [isinstance(each, pa.Schema | Mapping) or is_frame(each) for each in schema.values()]
+    return {str(each): columns for each, columns in schema.items()} if all(kinds) else None
+
+
 class _Source(Protocol):
     """Bounded input of any kind: its columns, its zone, some rows of it, and a run over all."""
 
@@ -287,12 +415,18 @@ class _LocalSource:
     def __init__(self, frame: Input, zone: Zone) -> None:
         self.schema = frame.schema
         self.zone = zone
-        self._restore = frame.restore
+        self.restore = frame.restore
         self._batches = iter(frame.batches)
         self._first = next(self._batches, frame.schema.empty_table())
 
     def sample(self) -> pa.Table:
         return self._first
+
+    def whole(self) -> pa.Table:
+        """All rows, which stay to be read again."""
+        rest = list(self._batches)
+        self._batches = iter(rest)
+        return pa.concat_tables([self.schema.empty_table(), self._first, *rest])
 
     def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
         if method is not None:
@@ -315,9 +449,7 @@ class _LocalSource:
             columns = plan.columns()
             for batch in gathered((each.select(columns) for each in batches), ENOUGH):
                 engine.feed(batch)
-        answers = {
-            name: TableAnswer(table, self._restore) for name, table in engine.close().items()
-        }
+        answers = {name: TableAnswer(table, self.restore) for name, table in engine.close().items()}
         found = engine.statistics
         return Outcome(answers, found.rows, found.bad_rows, found.errors)
 
@@ -341,22 +473,52 @@ def _rate(rows: pa.Table, timeline: Timeline) -> float | None:
     return float(rows.num_rows / max(span, 1))
 
 
+def _frames(data: Any, name: str | None, timezone: str | None) -> dict[str, _Source]:
+    """Inputs by their names in lower case; one without a name has the empty one."""
+    if not isinstance(data, Mapping) or is_frame(data):
+        return {str(name or "").lower(): _read(data, timezone)}
+    known = [str(key) for key in data]
+    frames = {str(key).lower(): _read(frame, timezone) for key, frame in data.items()}
+    if len(frames) < len(known):
+        raise DataError(
+            f"inputs {', '.join(known)} differ only in letter case", hint="rename one of them"
+        )
+    return frames
+
+
+def _lived(
+    queries: Sequence[RowQuery],
+    frames: Mapping[str, _Source],
+    time: str | Mapping[str, str],
+    on_bad_row: str,
+) -> tuple[RowOutcome, RowPlan]:
+    """What row queries give, which run over frames in this process."""
+    from muntin.lifetimes import run_rows  # noqa: PLC0415 - the operators bring numba
+
+    read = {each.lower() for query in queries for each in query.streams}
+    local = {}
+    for name, frame in frames.items():
+        if not isinstance(frame, _LocalSource):
+            if name in read or not name:
+                raise DataError(
+                    f"query {queries[0].name} shows rows, which Spark does not run yet",
+                    hint="collect the streams first, for example with toArrow()",
+                )
+            continue
+        local[name] = frame
+    times = {name: of_stream(time, name, "time") for name in local}
+    outcome = run_rows(queries, local, times)
+    bad = [name for name, rows in outcome.bad_rows.items() if rows]
+    if on_bad_row == "fail" and bad:
+        raise _bad_rows(outcome.bad_rows[bad[0]], times[bad[0]])
+    return outcome, outcome.plan
+
+
 def _route(
-    data: Any, queries: Sequence[Query], name: str | None, timezone: str | None
+    frames: Mapping[str, _Source], queries: Sequence[Query]
 ) -> dict[str, tuple[_Source, list[Query]]]:
     """Which queries run over which input."""
-    if not queries:
-        raise QueryError([Problem("there are no queries", "give at least one SELECT")])
-    if isinstance(data, Mapping) and not is_frame(data):
-        known = [str(key) for key in data]
-        frames = {str(key).lower(): _read(frame, timezone) for key, frame in data.items()}
-        if len(frames) < len(known):
-            raise DataError(
-                f"inputs {', '.join(known)} differ only in letter case", hint="rename one of them"
-            )
-    else:
-        frames = {str(name or "").lower(): _read(data, timezone)}
-        known = [str(name)] if name else []
+    known = [each for each in frames if each]
     routed: dict[str, tuple[_Source, list[Query]]] = {}
     problems = []
     for query in queries:
@@ -376,10 +538,10 @@ def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
         raise DataError(f"{option} must be one of {', '.join(choices)}, not {value!r}")
 
 
-def _bad_rows(rows: int, plan: SharedPlan) -> DataError:
+def _bad_rows(rows: int, column: str) -> DataError:
     have = "has" if rows == 1 else "have"
     return DataError(
-        f"{count(rows, 'row')} {have} no time in {plan.timeline.column!r}",
+        f"{count(rows, 'row')} {have} no time in {column!r}",
         hint='filter them out before, or count and skip them with on_bad_row="skip"',
     )
 

@@ -267,3 +267,45 @@ _READERS: dict[str, Callable[[Any], Input]] = {
     "pyspark.DataFrame": _read_spark,
     "muntin.Files": _read_spark,
 }
+
+
+def schema_of(given: Any) -> pa.Schema:
+    """The columns of a stream: an Arrow schema, a mapping of names to types, or rows like it.
+
+    >>> schema_of({"ts": "timestamp[us]", "v": pa.float64()}).names
+    ['ts', 'v']
+    """
+    if isinstance(given, pa.Schema):
+        return read_frame(given.empty_table()).schema
+    if is_frame(given):
+        return read_frame(given).schema
+    if isinstance(given, Mapping):
+        try:
+            return schema_of(pa.schema([pa.field(str(key), kind) for key, kind in given.items()]))
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            raise DataError(
+                f"the schema cannot be read: {error}",
+                hint='give Arrow types, or their names, as in {"ts": pa.timestamp("us", "UTC"), '
+                '"v": "double"}',
+            ) from error
+    raise DataError(
+        f"the schema is a {type(given).__name__}",
+        hint="give a pyarrow.Schema, a mapping of names to types, or a frame with such columns",
+    )
+
+
+def of_stream(given: Any, name: str, what: str) -> Any:
+    """What was given for a stream: one value for all of them, or its own.
+
+    >>> of_stream({"Orders": "ts"}, "orders", "time"), of_stream("at", "orders", "time")
+    ('ts', 'at')
+    """
+    if not isinstance(given, Mapping):
+        return given
+    found = {str(each).lower(): value for each, value in given.items()}
+    if name.lower() not in found:
+        raise DataError(
+            f"{what} says nothing of {name or 'the input'!r}",
+            hint=f"name all streams in it, as in {what}={{{name or 'trades'!r}: ...}}",
+        )
+    return found[name.lower()]

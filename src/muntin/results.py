@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from muntin.display import count, html_result
-from muntin.errors import UnknownQueryError, did_you_mean
+from muntin.errors import DataError, UnknownQueryError, did_you_mean
 from muntin.plan import SharedPlan
+from muntin.plan.operators import RowPlan
 
 _SHOWN_ROWS = 10
 _SHOWN_QUERIES = 20
@@ -82,7 +83,8 @@ class Results(Mapping[str, Any]):
     """Results by query name, in the kind of frame the data came in.
 
     Besides the frames it holds the plan that made them, the number of rows read, the rows that
-    had no time (``bad_rows``), and per query how many values failed (``errors``).
+    had no time (``bad_rows``), and per query how many values failed (``errors``). ``row_plan`` is
+    the plan of queries over rows with lifetimes, if there are some.
     """
 
     def __init__(
@@ -93,10 +95,12 @@ class Results(Mapping[str, Any]):
         rows: int = 0,
         bad_rows: int = 0,
         errors: Mapping[str, int] | None = None,
+        row_plan: RowPlan | None = None,
     ) -> None:
         self._answers = dict(answers)
         self._names = {name.lower(): name for name in answers}
         self.plan = plan
+        self.row_plan = row_plan
         self.rows = rows
         self.bad_rows = bad_rows
         self.errors = {name: count for name, count in (errors or {}).items() if count}
@@ -129,7 +133,13 @@ class Results(Mapping[str, Any]):
         """How many group columns a result has, after the bounds of its window."""
         plans = self.plan.values() if isinstance(self.plan, dict) else [self.plan]
         finals = (final for plan in plans for final in plan.finals)
-        return next(len(final.grouping) for final in finals if final.name == name)
+        found = next((len(final.grouping) for final in finals if final.name == name), None)
+        if found is None:
+            raise DataError(
+                f"query {name} shows rows, which have no windows to draw",
+                hint="draw aggregates, or the frame itself",
+            )
+        return found
 
     def _known(self, name: str) -> str:
         known = self._names.get(name.lower()) if isinstance(name, str) else None

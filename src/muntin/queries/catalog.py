@@ -122,7 +122,10 @@ def aggregate_query(query: AnyQuery) -> Query:
     """The query, if it has aggregates; else says where queries over rows are run."""
     if isinstance(query, RowQuery):
         message = "a query over rows with lifetimes cannot be run here"
-        hint = "run it in this process, with muntin.aggregate or muntin.stream"
+        hint = (
+            "run it with muntin.aggregate, or with muntin.stream over streams by name: "
+            'muntin.stream(queries, {"orders": columns, ...})'
+        )
         raise QueryError([query.problem(None, message, hint)])
     return query
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time as clock
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +10,6 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from muntin.display import count
 from muntin.engine import LocalEngine, Progress
@@ -19,10 +17,11 @@ from muntin.engine.slices.snapshot import TOKEN_BYTES, token_of
 from muntin.engine.slices.store import REMEMBERED
 from muntin.errors import DataError, Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
-from muntin.frames import Input, is_frame, read_frame
+from muntin.frames import read_frame
 from muntin.plan import SharedPlan, Timeline
 from muntin.queries import Catalog, DropQuery, QueriesLike, Query, Statement, statements_of
 from muntin.results import Results, TableAnswer
+from muntin.streams.intake import Intake
 
 # What a snapshot begins with; another layout gets another number.
 _MARK = b"muntin stream 2\n"
@@ -53,7 +52,7 @@ class Stream:
         self._name = name
         self._fails_on_error = on_error == "fail"
         self._fails_on_bad_row = on_bad_row == "fail"
-        self._max_ahead = None if engine.plan.timeline.plain else max_ahead
+        self._intake = Intake(engine.plan.source, engine.plan.timeline, max_ahead)
         self._catalog = Catalog(final.query for final in engine.plan.finals)
         self._restore = read_frame(engine.plan.source.empty_table()).restore
         self._failure = ""
@@ -76,19 +75,18 @@ class Stream:
                 ``on_error`` or ``on_bad_row`` let fail, which ends the stream.
         """
         self._check()
-        given = read_frame(batch)
-        rows = self._fitted(given.table())
+        given = self._intake.read(batch)
         self._restore = given.restore
-        kept = self._within_horizon(rows)
-        ahead = rows.num_rows - kept.num_rows
-        if self._fails_on_bad_row:
-            self._refuse_bad_rows(kept, ahead)
+        bad = self._intake.bad_rows(given)
+        if self._fails_on_bad_row and bad:
+            self._failure = "the stream has ended: a batch held bad rows"
+            raise self._intake.bad_rows_error(bad)
         before = Counter(self._engine.statistics.errors)
-        found = self._engine.feed(kept)
+        found = self._engine.feed(given.kept)
         # Rows too far ahead were not shown to the engine, and count like those without a time.
-        self._engine.statistics.rows += ahead
-        self._engine.statistics.bad_rows += ahead
-        return self._results(found, rows.num_rows, before)
+        self._engine.statistics.rows += given.ahead
+        self._engine.statistics.bad_rows += given.ahead
+        return self._results(found, given.rows, before)
 
     def advance(self, to: Any) -> Results:
         """Answer the windows that end at or before a time, without waiting for a row to say so.
@@ -99,16 +97,7 @@ class Stream:
             to: A timestamp, a date or a number, as in the time column.
         """
         self._check()
-        timeline = self._engine.plan.timeline
-        try:
-            if to is None or (isinstance(to, float) and not to.is_integer()):
-                raise ValueError("it has no such instant")
-            tick = timeline.to_ticks(pa.array([to], timeline.type)).to_pylist()[0]
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise DataError(
-                f"{to!r} is not a time of the column {timeline.column!r}, of type {timeline.type}",
-                hint=str(error),
-            ) from error
+        tick = self._intake.tick(to)
         before = Counter(self._engine.statistics.errors)
         return self._results(self._engine.advance(tick), 0, before)
 
@@ -224,47 +213,6 @@ class Stream:
         if self._failure:
             raise DataError(self._failure, hint="start another one with muntin.stream(...)")
 
-    def _fitted(self, rows: pa.Table) -> pa.Table:
-        """The rows with the types that the stream was declared with."""
-        source = self._engine.plan.source
-        for place, name in enumerate(rows.column_names):
-            wanted = source.field(name).type if name in source.names else rows[name].type
-            if rows[name].type == wanted:
-                continue
-            try:
-                if not _is_alike(rows[name].type, wanted):
-                    raise pa.ArrowInvalid("values of another kind are not guessed")
-                column = rows[name].cast(wanted)
-            except pa.ArrowException as error:
-                raise DataError(
-                    f"column {name!r} is of type {rows[name].type}, and the stream's is {wanted}",
-                    hint=f"cast it before: {error}",
-                ) from error
-            rows = rows.set_column(place, name, column)
-        return rows
-
-    def _within_horizon(self, rows: pa.Table) -> pa.Table:
-        """The rows whose time is not too far ahead of the clock."""
-        timeline = self._engine.plan.timeline
-        if self._max_ahead is None or timeline.column not in rows.column_names:
-            return rows
-        horizon = clock.time_ns() // 1000 + self._max_ahead
-        ticks = timeline.to_ticks(rows[timeline.column].combine_chunks())
-        latest = pc.max(ticks).as_py()
-        if latest is None or latest <= horizon:
-            return rows
-        return rows.filter(pc.less_equal(ticks, horizon).fill_null(True))
-
-    def _refuse_bad_rows(self, rows: pa.Table, ahead: int) -> None:
-        column = self._engine.plan.timeline.column
-        missing = rows[column].null_count if column in rows.column_names else 0
-        if missing + ahead:
-            self._failure = "the stream has ended: a batch held bad rows"
-            raise DataError(
-                f"{count(missing + ahead, 'row')} without a time in {column!r} that can be used",
-                hint='filter them out before, or count and skip them with on_bad_row="skip"',
-            )
-
     def _results(self, found: Mapping[str, pa.Table], rows: int, before: Counter[str]) -> Results:
         errors = self._engine.statistics.errors - before
         if self._fails_on_error and errors.total():
@@ -333,26 +281,6 @@ def _token(snapshot: Any) -> bytes:
     return head[_TOKEN]
 
 
-def _is_alike(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of a type may stand for those of another: the same kind in another width.
-
-    pandas has whole numbers beside NULLs as doubles; those are exact, or the cast is refused.
-    """
-    kinds = (
-        (pa.types.is_integer, pa.types.is_floating),
-        (pa.types.is_decimal, pa.types.is_integer),
-        (pa.types.is_timestamp,),
-        (pa.types.is_date,),
-        (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
-        (pa.types.is_binary, pa.types.is_large_binary),
-        (pa.types.is_nested,),
-    )
-    return pa.types.is_null(given) or any(
-        any(check(given) for check in kind) and any(check(wanted) for check in kind)
-        for kind in kinds
-    )
-
-
 def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | None) -> None:
     """Refuse to resume a stream whose time, columns or zone are not those of its snapshot."""
     column = Timeline.of(schema, time).column
@@ -375,32 +303,6 @@ def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | N
             f"the time zone is {zone.name}, and was {plan.zone.name} in the snapshot",
             hint=f"resume with timezone={plan.zone.name!r}, or start anew without a snapshot",
         )
-
-
-def schema_of(given: Any) -> pa.Schema:
-    """The columns of a stream: an Arrow schema, a mapping of names to types, or rows like it.
-
-    >>> schema_of({"ts": "timestamp[us]", "v": pa.float64()}).names
-    ['ts', 'v']
-    """
-    if isinstance(given, pa.Schema):
-        return read_frame(given.empty_table()).schema
-    if is_frame(given):
-        read: Input = read_frame(given)
-        return read.schema
-    if isinstance(given, Mapping):
-        try:
-            return schema_of(pa.schema([pa.field(str(key), kind) for key, kind in given.items()]))
-        except (TypeError, ValueError, pa.ArrowException) as error:
-            raise DataError(
-                f"the schema cannot be read: {error}",
-                hint='give Arrow types, or their names, as in {"ts": pa.timestamp("us", "UTC"), '
-                '"v": "double"}',
-            ) from error
-    raise DataError(
-        f"the schema is a {type(given).__name__}",
-        hint="give a pyarrow.Schema, a mapping of names to types, or a frame with such columns",
-    )
 
 
 def check_sources(queries: Iterable[Query], name: str | None) -> None:

@@ -1,0 +1,16 @@
+"""Streams in this process, without Spark: batches in, what is due out."""
+
+from muntin.streams.group import StreamGroup
+from muntin.streams.progress import GroupProgress, StreamProgress
+from muntin.streams.single import Stream, check_resumed, unpacked
+from muntin.streams.start import open_group
+
+__all__ = [
+    "GroupProgress",
+    "Stream",
+    "StreamGroup",
+    "StreamProgress",
+    "check_resumed",
+    "open_group",
+    "unpacked",
+]

@@ -1,0 +1,386 @@
+"""Several streams in this process: queries over one or more of them, each stream with its W."""
+
+from __future__ import annotations
+
+import pickle
+import time as clock
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.display import count
+from muntin.engine import LocalEngine
+from muntin.engine.watermarks import Watermarks
+from muntin.errors import DataError, Problem, QueryError, did_you_mean
+from muntin.expressions.zones import Zone
+from muntin.frames import read_frame
+from muntin.operators import RowEngine
+from muntin.plan import SharedPlan
+from muntin.plan.operators import RowPlan, StreamSchema, Windowed, leaves
+from muntin.planner.rows import row_plan
+from muntin.planner.steps.bind import bind_query
+from muntin.queries import (
+    AnyQuery,
+    DropQuery,
+    MixedCatalog,
+    QueriesLike,
+    Query,
+    RowQuery,
+    Statement,
+    statements_of,
+)
+from muntin.results import Results, TableAnswer
+from muntin.streams.intake import Batch, Intake
+from muntin.streams.progress import GroupProgress, StreamProgress
+
+# What a snapshot begins with; another layout gets another number.
+MARK = b"muntin streams 1\n"
+CHECK_BYTES = 4
+
+
+class _Member:
+    """One of the streams: what takes its batches in, and the engine of its aggregates."""
+
+    def __init__(self, engine: LocalEngine, max_ahead: int | None) -> None:
+        self.engine = engine
+        self.intake = Intake(engine.plan.source, engine.plan.timeline, max_ahead)
+
+    @property
+    def schema(self) -> StreamSchema:
+        return StreamSchema(self.engine.plan.source, self.engine.plan.timeline)
+
+    def feed(self, batch: Batch) -> dict[str, pa.Table]:
+        found = self.engine.feed(batch.kept)
+        self.engine.statistics.rows += batch.ahead
+        self.engine.statistics.bad_rows += batch.ahead
+        return found
+
+    def timely(self, batch: Batch, watermark: int | None) -> tuple[pa.Table, int | None]:
+        """The rows that have a time and are not late, and the largest time of them."""
+        ticks = self.intake.timeline.to_ticks(
+            batch.kept[self.intake.timeline.column].combine_chunks()
+        )
+        wanted = ticks.is_valid()
+        if watermark is not None:
+            wanted = pc.and_kleene(wanted, pc.greater_equal(ticks, watermark)).fill_null(False)
+        largest: int | None = pc.max(ticks.filter(wanted)).as_py()
+        return batch.kept.filter(wanted), largest
+
+
+class StreamGroup:
+    """Any number of queries over several streams, which join and leave while they run.
+
+    Made by :func:`muntin.stream`. Each stream has its own W, the largest event time of its earlier
+    batches less its lateness; a row below it is late: it is dropped and counted. A query moves by
+    the least W of the streams that it reads.
+    """
+
+    def __init__(
+        self,
+        engines: Mapping[str, LocalEngine],
+        queries: Iterable[AnyQuery],
+        *,
+        idle: int | None = None,
+        zone: Zone,
+        on_error: Literal["null", "fail"] = "null",
+        on_bad_row: Literal["skip", "fail"] = "skip",
+        max_ahead: int | None = None,
+    ) -> None:
+        self._members = {name: _Member(engine, max_ahead) for name, engine in engines.items()}
+        self._zone = zone
+        self._fails_on_error = on_error == "fail"
+        self._fails_on_bad_row = on_bad_row == "fail"
+        self._catalog = MixedCatalog(queries)
+        lateness = {name: engine.lateness or 0 for name, engine in engines.items()}
+        self._watermarks = Watermarks(lateness, idle, _now())
+        self._rows = RowEngine(self._planned(self._catalog))
+        first = next(iter(self._members.values()))
+        self._restore = read_frame(first.engine.plan.source.empty_table()).restore
+        self._failure = ""
+
+    def feed(self, batch: Any, name: str | None = None) -> Results:
+        """Take in a batch of one stream, and answer what it makes due.
+
+        Args:
+            batch: A pyarrow Table or RecordBatch, a pandas or polars frame.
+            name: The stream; may be left out where there is only one.
+
+        Returns:
+            The answers of every query, in the kind of frame the batch came in; empty for those
+            that have nothing due.
+
+        Raises:
+            DataError: If the batch cannot be read, which changes nothing; or if it holds what
+                ``on_error`` or ``on_bad_row`` let fail, which ends the stream.
+        """
+        self._check()
+        name = self._named(name)
+        member = self._members[name]
+        given = member.intake.read(batch)
+        self._check_columns(name, given)
+        self._restore = given.restore
+        bad = member.intake.bad_rows(given)
+        if self._fails_on_bad_row and bad:
+            self._failure = "the stream has ended: a batch held bad rows"
+            raise member.intake.bad_rows_error(bad)
+        rows, largest = member.timely(given, self._watermarks.clocks[name].watermark)
+        before = self._errors()
+        found = member.feed(given)
+        self._watermarks.take(name, largest, _now())
+        found |= self._settled()
+        found |= self._rows.feed({name: rows}, self._watermarks.watermarks)
+        return self._results(found, given.rows, before)
+
+    def advance(self, to: Any, name: str | None = None) -> Results:
+        """Answer what ends at or before a time, without waiting for rows to say so.
+
+        Rows before it are late from then on. A time that has passed changes nothing.
+
+        Args:
+            to: A timestamp, a date or a number, as in the time column.
+            name: The stream to move; all of them if not given.
+        """
+        self._check()
+        before = self._errors()
+        for each in self._members if name is None else [self._named(name)]:
+            self._watermarks.advance(each, self._members[each].intake.tick(to))
+        found = self._settled()
+        found |= self._rows.feed({}, self._watermarks.watermarks)
+        return self._results(found, 0, before)
+
+    def _settled(self) -> dict[str, pa.Table]:
+        """What is due after idle streams kept up with the others."""
+        self._watermarks.settle(_now())
+        found: dict[str, pa.Table] = {}
+        for name, watermark in self._watermarks.watermarks.items():
+            engine = self._members[name].engine
+            if engine.watermark is None or engine.watermark < watermark:
+                found |= engine.advance(watermark)
+        return found
+
+    def add(self, queries: QueriesLike) -> None:
+        """Let queries join, from the next batch on: all of them, or none if one is refused.
+
+        A query over rows is complete from its first whole instant on: the largest event time of
+        the streams it reads, plus its longest RANGE; earlier where enough was kept for others.
+        """
+        self._apply(statements_of(queries, [query.name for query in self._catalog]))
+
+    def remove(self, name: str) -> None:
+        """Let a query leave: it answers nothing more."""
+        self._apply([DropQuery(name)])
+
+    def replace(self, queries: Iterable[AnyQuery]) -> None:
+        """Run these queries from the next batch on; those that run already keep what they have."""
+        self._change(MixedCatalog(queries))
+
+    def _apply(self, statements: Iterable[Statement]) -> None:
+        self._check()
+        catalog = MixedCatalog(self._catalog)
+        catalog.apply(statements)
+        self._change(catalog)
+
+    def _change(self, catalog: MixedCatalog) -> None:
+        """Takes up other queries; all are bound before any engine changes."""
+        plan = self._planned(catalog)
+        asked = routed(catalog, self._members)
+        for name, found in asked.items():
+            engine = self._members[name].engine
+            tables = {each: table.schema for each, table in engine.tables.items()}
+            for query in found:
+                bind_query(query, engine.plan.source, engine.plan.timeline, tables, self._zone)
+        for name, found in asked.items():
+            engine = self._members[name].engine
+            if found != [final.query for final in engine.plan.finals]:
+                engine.replace(found)
+        if plan != self._rows.plan:
+            self._rows.adopt(plan)
+        self._catalog = catalog
+
+    def _planned(self, catalog: Iterable[AnyQuery]) -> RowPlan:
+        rows = [query for query in catalog if isinstance(query, RowQuery)]
+        streams = {name: member.schema for name, member in self._members.items()}
+        return row_plan(rows, streams, self._zone)
+
+    def update_table(self, name: str, frame: Any) -> None:
+        """Join rows from the next batch on with another version of a table; those before stay."""
+        self._check()
+        table = read_frame(frame).table()
+        for member in self._members.values():
+            member.engine.update_table(name, table)
+
+    def queries(self) -> list[AnyQuery]:
+        """The queries that run, in the order they joined."""
+        return list(self._catalog)
+
+    def plan(self) -> dict[str, SharedPlan]:
+        """What the aggregates over each stream share."""
+        return {name: member.engine.plan for name, member in self._members.items()}
+
+    def row_plan(self) -> RowPlan:
+        """The operators of the queries over rows."""
+        return self._rows.plan
+
+    def progress(self) -> GroupProgress:
+        """What the streams have seen and done, what is kept, and who holds the others back."""
+        silent = self._watermarks.silent(_now())
+        streams = {}
+        for name, member in self._members.items():
+            found, own = member.engine.progress(), self._watermarks.clocks[name]
+            streams[name] = StreamProgress(
+                found.rows,
+                found.late_rows,
+                found.bad_rows,
+                own.watermark,
+                own.seen,
+                name in silent,
+                found,
+            )
+        rows = self._rows.statistics
+        holder, gap = self._watermarks.holder(), self._watermarks.gap()
+        return GroupProgress(streams, holder, gap, rows.kept, rows.results)
+
+    def snapshot(self) -> bytes:
+        """The streams as bytes, with which :func:`muntin.stream` resumes identically.
+
+        They hold pickled plans: resume only from bytes that come from where you trust.
+        """
+        self._check()
+        content = {
+            "queries": list(self._catalog),
+            "zone": self._zone,
+            "engines": {
+                name: (member.engine.plan, member.engine.snapshot())
+                for name, member in self._members.items()
+            },
+            "clocks": self._watermarks.clocks,
+            "rows": (self._rows.plan, self._rows.snapshot()),
+        }
+        body = pickle.dumps(content, protocol=5)
+        return MARK + zlib.crc32(body).to_bytes(CHECK_BYTES, "little") + body
+
+    def resume(self, held: Mapping[str, Any]) -> None:
+        """Go on from what :func:`muntin.streams.start.unpacked_group` gave."""
+        now = _now()
+        for name, each in held["clocks"].items():
+            self._watermarks.clocks[name] = replace(each, spoke=now)
+        self._rows = RowEngine.restore(*held["rows"])
+
+    def close(self) -> Results:
+        """Answer all that is left, and end the streams."""
+        self._check()
+        before = self._errors()
+        found: dict[str, pa.Table] = {}
+        for member in self._members.values():
+            found |= member.engine.close()
+        found |= self._rows.close()
+        self._failure = "the stream is closed: its open windows are answered"
+        return self._results(found, 0, before)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the streams; what is still open is not answered."""
+        self._failure = self._failure or "the stream is closed"
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._members)
+        return f"<StreamGroup of {count(len(self._catalog), 'query')} over {names}>"
+
+    def _check(self) -> None:
+        if self._failure:
+            raise DataError(self._failure, hint="start another one with muntin.stream(...)")
+
+    def _named(self, name: str | None) -> str:
+        if name is None and len(self._members) == 1:
+            return next(iter(self._members))
+        lowered = {each.lower(): each for each in self._members}
+        known = lowered.get(str(name).lower())
+        if known is None:
+            what = "the batch names no stream" if name is None else f"there is no stream {name!r}"
+            hint = did_you_mean(str(name), self._members)
+            raise DataError(what, hint=hint or f"the streams are {', '.join(self._members)}")
+        return known
+
+    def _check_columns(self, name: str, batch: Batch) -> None:
+        """Whether a batch has the columns that row queries read."""
+        timeline = self._members[name].intake.timeline
+        needed = dict.fromkeys([timeline.column])
+        for final in self._rows.plan.finals:
+            for leaf in leaves(final.root):
+                if leaf.stream == name:
+                    needed |= dict.fromkeys(_columns(leaf))
+        missing = [each for each in needed if each not in batch.kept.column_names]
+        if missing:
+            raise DataError(
+                f"the batch has no column {missing[0]!r}", hint="queries read it: add it, or NULLs"
+            )
+
+    def _errors(self) -> Counter[str]:
+        found = Counter(self._rows.statistics.errors)
+        for member in self._members.values():
+            found.update(member.engine.statistics.errors)
+        return found
+
+    def _results(self, found: Mapping[str, pa.Table], rows: int, before: Counter[str]) -> Results:
+        errors = self._errors() - before
+        if self._fails_on_error and errors.total():
+            self._failure = "the stream has ended: values failed"
+            name, most = errors.most_common(1)[0]
+            raise DataError(
+                f"{count(errors.total(), 'value')} failed (overflow, division by zero or a bad "
+                f"cast), {most:,} of them in query {name}",
+                hint='guard the expression, or take NULL for such values with on_error="null"',
+            )
+        empty = {final.name: final.schema for final in self._rows.plan.finals}
+        for plan in self.plan().values():
+            empty |= {final.name: plan.result_schema(final) for final in plan.finals}
+        answers = {}
+        for query in self._catalog:
+            table = found.get(query.name)
+            if table is None:
+                table = empty[query.name].empty_table()
+            answers[query.name] = TableAnswer(table, self._restore)
+        plan_of = self._rows.plan if self._rows.plan.finals else None
+        return Results(answers, self.plan(), rows=rows, errors=errors, row_plan=plan_of)
+
+
+def _columns(leaf: Windowed) -> list[str]:
+    values = [each.value for each in leaf.columns]
+    return sorted({name for each in (*values, leaf.where) if each for name in each.columns})
+
+
+def _now() -> int:
+    return clock.time_ns() // 1000
+
+
+def routed(queries: Iterable[AnyQuery], streams: Iterable[str]) -> dict[str, list[Query]]:
+    """The aggregate queries over each stream; problems are those of unknown streams."""
+    known = list(streams)
+    lowered = {"" if known == [""] else name.lower(): name for name in known}
+    found: dict[str, list[Query]] = {name: [] for name in known}
+    problems = []
+    for query in queries:
+        if isinstance(query, RowQuery):
+            continue
+        name = lowered.get("" if known == [""] else query.source.lower())
+        if name is None:
+            hint = did_you_mean(query.source, known)
+            problems.append(Problem(f"there is no input {query.source!r}", hint, query.name))
+        else:
+            found[name].append(query)
+    if problems:
+        raise QueryError(problems)
+    return found

@@ -1,0 +1,55 @@
+"""What several streams have seen and done at one moment, and who holds the others back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from muntin.display import count
+from muntin.engine import Progress
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """How far one stream has come, and what came of its rows.
+
+    ``watermark`` and ``seen`` are ticks, None before the first row; ``aggregates`` is what the
+    engine of its aggregates has done and keeps.
+    """
+
+    rows: int
+    late_rows: int
+    bad_rows: int
+    watermark: int | None
+    seen: int | None
+    idle: bool
+    aggregates: Progress
+
+
+@dataclass(frozen=True)
+class GroupProgress:
+    """Several streams at one moment.
+
+    Attributes:
+        streams: Each stream by name.
+        holder: The stream that holds the others back: the one with the least W, if W differ.
+        gap: How far the streams are apart in event time, in ticks.
+        kept: Rows that operators keep, by row query.
+        results: Rows shown so far, by row query.
+    """
+
+    streams: dict[str, StreamProgress]
+    holder: str | None
+    gap: int
+    kept: dict[str, int]
+    results: dict[str, int]
+
+    def __str__(self) -> str:
+        lines = []
+        for name, each in self.streams.items():
+            mark = "nothing yet" if each.watermark is None else f"W {each.watermark:,}"
+            late = f", {count(each.late_rows, 'late row')}" if each.late_rows else ""
+            note = ", idle" if each.idle else ""
+            lines.append(f"{name}: {count(each.rows, 'row')}{late}, {mark}{note}")
+        if self.holder is not None:
+            lines.append(f"{self.holder} holds the others back, by {self.gap:,}")
+        return "\n".join(lines)

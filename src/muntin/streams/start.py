@@ -1,0 +1,94 @@
+"""Several streams that start, or resume from a snapshot."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from muntin.engine import LocalEngine
+from muntin.errors import DataError
+from muntin.expressions.zones import Zone
+from muntin.plan import SharedPlan
+from muntin.planner.sharing import Optimizer
+from muntin.queries import AnyQuery
+from muntin.streams.group import CHECK_BYTES, MARK, StreamGroup, routed
+from muntin.streams.single import check_resumed
+from muntin.windows import DurationLike
+
+CHANGED_HINT = "resume with the streams as they were, or start anew without a snapshot"
+
+
+def open_group(
+    queries: Sequence[AnyQuery],
+    schemas: Mapping[str, pa.Schema],
+    *,
+    times: Mapping[str, str],
+    lateness: Mapping[str, DurationLike],
+    tables: Mapping[str, pa.Table],
+    zone: Zone,
+    build: Callable[..., SharedPlan],
+    reviewer: Callable[[], Optimizer],
+    snapshot: Any = None,
+    **options: Any,
+) -> StreamGroup:
+    """Several streams that start, or resume from a snapshot.
+
+    Args:
+        queries: What runs from the first batch on.
+        schemas: The columns of each stream.
+        times: The time column of each stream.
+        lateness: How far rows of each stream may be out of order.
+        tables: What aggregates may join.
+        zone: Where local times are asked for.
+        build: What makes a plan of queries, a schema and a time column.
+        reviewer: What makes an optimizer for one stream.
+        snapshot: What `StreamGroup.snapshot` gave.
+        options: Further arguments of `StreamGroup`.
+    """
+    if len({name.lower() for name in schemas}) < len(schemas):
+        raise DataError(
+            f"streams {', '.join(schemas)} differ only in letter case", hint="rename one of them"
+        )
+    asked = routed(queries, schemas)
+    held = None if snapshot is None else unpacked_group(snapshot, schemas)
+    engines = {}
+    for name, schema in schemas.items():
+        own = reviewer()
+        if held is not None:
+            plan, state = held["engines"][name]
+            check_resumed(plan, schema, times[name], zone)
+            engines[name] = LocalEngine.restore(plan, state, tables=tables, optimizer=own)
+            continue
+        joined = {each: table.schema for each, table in tables.items()}
+        plan = build(asked[name], schema, times[name], tables=joined, sharer=own, zone=zone)
+        ticks = plan.timeline.lateness(lateness[name])
+        engines[name] = LocalEngine(plan, ticks, tables=tables, optimizer=own)
+    if held is None:
+        return StreamGroup(engines, queries, zone=zone, **options)
+    group = StreamGroup(engines, held["queries"], zone=zone, **options)
+    group.resume(held)
+    if group.queries() != list(queries):
+        group.replace(queries)
+    return group
+
+
+def unpacked_group(snapshot: Any, streams: Iterable[str]) -> dict[str, Any]:
+    """What a snapshot of several streams holds, which must be these."""
+    data = bytes(snapshot) if isinstance(snapshot, bytes | bytearray | memoryview) else b""
+    if not data.startswith(MARK):
+        raise DataError(
+            "these bytes are not the snapshot of several streams, or of another version of Muntin",
+            hint="give what snapshot() returned, and resume with the version that made it",
+        )
+    check, body = data[len(MARK) : len(MARK) + CHECK_BYTES], data[len(MARK) + CHECK_BYTES :]
+    if zlib.crc32(body).to_bytes(CHECK_BYTES, "little") != check:
+        raise DataError("the snapshot is damaged", hint="resume from another one")
+    held: dict[str, Any] = pickle.loads(body)
+    if list(held["engines"]) != list(streams):
+        names = ", ".join(held["engines"])
+        raise DataError(f"the snapshot is of the streams {names}", hint=CHANGED_HINT)
+    return held

@@ -1,0 +1,52 @@
+"""Watermarks of several streams: each by its own rows, idle ones by the others'."""
+
+from muntin.engine.watermarks import Watermarks
+
+
+def test_each_stream_moves_by_its_own_rows() -> None:
+    clocks = Watermarks({"a": 5, "b": 0}, idle=None, now=0)
+    clocks.take("a", 50, now=1)
+    clocks.take("b", 20, now=2)
+    clocks.take("a", 40, now=3)
+    assert clocks.watermarks == {"a": 45, "b": 20}
+    assert clocks.clocks["a"].seen == 50
+    assert (clocks.holder(), clocks.gap()) == ("b", 25)
+    assert clocks.least(["a", "b"]) == 20
+
+
+def test_a_stream_that_has_not_spoken_holds_the_others() -> None:
+    clocks = Watermarks({"a": 0, "b": 0}, idle=10, now=0)
+    clocks.take("a", 50, now=5)
+    clocks.settle(now=9)
+    assert clocks.watermarks == {"a": 50}
+    assert clocks.least(["a", "b"]) is None
+    assert clocks.holder() == "b"
+    clocks.settle(now=10)
+    assert clocks.watermarks == {"a": 50, "b": 50}
+
+
+def test_idle_streams_follow_and_never_go_back() -> None:
+    clocks = Watermarks({"a": 0, "b": 0, "c": 0}, idle=10, now=0)
+    for name, largest in (("a", 10), ("b", 90), ("c", 30)):
+        clocks.take(name, largest, now=0)
+    clocks.take("c", 60, now=8)
+    clocks.settle(now=12)
+    # The idle ones keep up with the one that is awake; one that is ahead of it stays.
+    assert clocks.watermarks == {"a": 60, "b": 90, "c": 60}
+    clocks.take("a", 20, now=13)
+    assert clocks.watermarks["a"] == 60
+
+
+def test_nothing_moves_while_all_are_idle() -> None:
+    clocks = Watermarks({"a": 0, "b": 0}, idle=10, now=0)
+    clocks.take("a", 50, now=0)
+    clocks.take("b", 5, now=0)
+    clocks.settle(now=100)
+    assert clocks.watermarks == {"a": 50, "b": 5}
+
+
+def test_a_batch_without_rows_says_nothing() -> None:
+    clocks = Watermarks({"a": 0}, idle=10, now=0)
+    clocks.take("a", None, now=9)
+    assert clocks.watermarks == {}
+    assert clocks.silent(now=10) == {"a"}

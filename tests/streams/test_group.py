@@ -1,0 +1,241 @@
+"""Several streams in one process: aggregates and row queries, each stream with its own W."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import muntin
+from muntin.errors import DataError, QueryError, UnknownQueryError
+from muntin.streams import StreamGroup
+
+COLUMNS = {
+    "orders": {"ts": "int64", "id": "int64", "total": "double"},
+    "payments": {"at": "int64", "order_id": "int64", "amount": "double"},
+}
+TIME = {"orders": "ts", "payments": "at"}
+JOIN = (
+    "CREATE QUERY paid AS SELECT o.id, p.amount FROM orders [RANGE 10] o"
+    " JOIN payments [RANGE 5] p ON o.id = p.order_id"
+)
+UNPAID = (
+    "CREATE QUERY unpaid AS SELECT o.id FROM orders [RANGE 10] o WHERE NOT EXISTS"
+    " (SELECT 1 FROM payments [RANGE 5] p WHERE p.order_id = o.id)"
+)
+TOTAL = "CREATE QUERY total AS SELECT sum(total) AS total FROM orders [RANGE 10 SLIDE 5]"
+
+
+def orders(*rows: tuple[int, int, float]) -> pa.Table:
+    ts, ids, totals = zip(*rows, strict=True)
+    return pa.table({"ts": ts, "id": ids, "total": totals})
+
+
+def payments(*rows: tuple[int, int, float]) -> pa.Table:
+    at, ids, amounts = zip(*rows, strict=True)
+    return pa.table({"at": at, "order_id": ids, "amount": amounts})
+
+
+def group(queries: Any, **options: Any) -> StreamGroup:
+    return muntin.stream(queries, COLUMNS, TIME, **options)
+
+
+def rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def test_a_pair_comes_with_its_second_row() -> None:
+    stream = group(JOIN)
+    assert len(stream.feed(orders((1, 7, 5.0)), "orders")["paid"]) == 0
+    # order 7    [1 ........ 11)
+    # payment       [4 ... 9)
+    assert rows(stream.feed(payments((4, 7, 5.0)), "PAYMENTS")["paid"]) == [(4, 9, 7, 5.0)]
+    assert len(stream.close()["paid"]) == 0
+
+
+def test_absence_waits_for_the_least_watermark() -> None:
+    stream = group(UNPAID)
+    assert len(stream.feed(orders((1, 7, 5.0), (40, 8, 6.0)), "orders")["unpaid"]) == 0
+    found = stream.feed(payments((4, 7, 5.0), (20, 9, 1.0)), "payments")["unpaid"]
+    # order 7    [1 ........ 11), paid [4 .. 9)
+    assert rows(found) == [(1, 4, 7), (9, 11, 7)]
+    assert rows(stream.close()["unpaid"]) == [(40, 50, 8)]
+
+
+def test_aggregates_answer_as_on_their_own() -> None:
+    random = np.random.default_rng(3)
+    sql = [TOTAL, "CREATE QUERY most AS SELECT max(amount) AS most FROM payments [RANGE 8 SLIDE 4]"]
+    both = group([*sql, JOIN], lateness={"orders": 6, "payments": 0})
+    alone = {
+        "orders": muntin.stream(sql[0], COLUMNS["orders"], "ts", lateness=6),
+        "payments": muntin.stream(sql[1], COLUMNS["payments"], "at"),
+    }
+    start = {"orders": 0, "payments": 0}
+    for number in range(20):
+        name = ("orders", "payments")[number % 2]
+        times = start[name] + random.integers(0, 12, 9)
+        start[name] += 7
+        make = orders if name == "orders" else payments
+        batch = make(*((int(t), int(t) % 5, float(t) / 3) for t in times))
+        found, expected = both.feed(batch, name), alone[name].feed(batch)
+        for each in expected:
+            assert found.table(each).equals(expected.table(each))
+    for name, stream in alone.items():
+        own = stream.progress()
+        assert both.progress().streams[name].late_rows == own.late_rows
+        assert both.progress().streams[name].watermark == own.watermark
+    assert both.progress().streams["payments"].late_rows > 0
+
+
+def test_late_rows_meet_nobody() -> None:
+    stream = group(JOIN)
+    stream.feed(orders((1, 7, 5.0), (20, 8, 5.0)), "orders")
+    stream.feed(orders((12, 9, 5.0)), "orders")
+    assert rows(stream.feed(payments((14, 9, 1.0), (15, 8, 1.0)), "payments")["paid"]) == []
+    assert stream.progress().streams["orders"].late_rows == 1
+    # Payment 8 at 15 is alive until 20, when order 8 begins.
+    assert len(stream.close()["paid"]) == 0
+
+
+def test_idle_streams_hold_nobody_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0]
+    monkeypatch.setattr("muntin.streams.group._now", lambda: now[0])
+    stream = group([UNPAID, TOTAL], idle="30 seconds")
+    assert len(stream.feed(orders((1, 7, 5.0)), "orders")["unpaid"]) == 0
+    now[0] = 29_000_000
+    found = stream.feed(orders((50, 8, 5.0)), "orders")
+    assert len(found["unpaid"]) == 0
+    assert len(found["total"]) == 2
+    assert stream.progress().holder == "payments"
+    now[0] = 30_000_000
+    assert rows(stream.feed(orders((51, 9, 5.0)), "orders")["unpaid"]) == [(1, 11, 7)]
+    progress = stream.progress()
+    assert progress.streams["payments"].idle
+    assert progress.streams["payments"].watermark == 51
+    # What comes after all is late like any other row.
+    stream.feed(payments((20, 7, 5.0)), "payments")
+    assert stream.progress().streams["payments"].late_rows == 1
+
+
+def test_progress_tells_who_holds_the_others_back() -> None:
+    stream = group([JOIN, TOTAL], lateness=3)
+    stream.feed(orders((100, 7, 5.0)), "orders")
+    stream.feed(payments((40, 7, 5.0)), "payments")
+    progress = stream.progress()
+    assert (progress.holder, progress.gap) == ("payments", 60)
+    assert str(progress) == (
+        "orders: 1 row, W 97\npayments: 1 row, W 37\npayments holds the others back, by 60"
+    )
+
+
+def test_a_snapshot_resumes_identically() -> None:
+    batches = [
+        ("orders", orders((1, 7, 5.0), (2, 8, 1.0))),
+        ("payments", payments((3, 8, 1.0))),
+        ("orders", orders((6, 9, 2.0), (5, 10, 2.0))),
+        ("payments", payments((9, 9, 2.0), (7, 7, 2.0))),
+        ("orders", orders((30, 1, 1.0))),
+        ("payments", payments((31, 1, 1.0))),
+    ]
+    sql = [JOIN, UNPAID, TOTAL]
+    whole = group(sql, lateness=2)
+    expected = [whole.feed(batch, name) for name, batch in batches]
+    last = whole.close()
+    for cut in range(1, len(batches)):
+        stream = group(sql, lateness=2)
+        for name, batch in batches[:cut]:
+            stream.feed(batch, name)
+        resumed = group(sql, lateness=2, snapshot=stream.snapshot())
+        for (name, batch), wanted in zip(batches[cut:], expected[cut:], strict=True):
+            found = resumed.feed(batch, name)
+            assert all(rows(found.table(each)) == rows(wanted.table(each)) for each in wanted)
+        found = resumed.close()
+        assert all(rows(found.table(each)) == rows(last.table(each)) for each in last)
+
+
+def test_queries_join_and_leave() -> None:
+    stream = group(JOIN)
+    stream.feed(orders((1, 7, 5.0)), "orders")
+    stream.feed(payments((2, 1, 5.0)), "payments")
+    stream.add([UNPAID, TOTAL])
+    assert [query.name for query in stream.queries()] == ["paid", "unpaid", "total"]
+    stream.feed(orders((20, 8, 5.0), (40, 9, 5.0)), "orders")
+    found = stream.feed(payments((60, 1, 5.0)), "payments")
+    # It is whole from the largest time before, plus its longest RANGE.
+    assert rows(found["unpaid"]) == [(20, 30, 8)]
+    stream.remove("paid")
+    assert list(stream.feed(orders((61, 3, 5.0)), "orders")) == ["unpaid", "total"]
+    with pytest.raises(UnknownQueryError):
+        stream.remove("paid")
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    stream = group(JOIN)
+    with pytest.raises(QueryError, match="no column idd"):
+        stream.add([TOTAL, "SELECT idd FROM orders [RANGE 5]"])
+    with pytest.raises(QueryError, match="no column totl"):
+        stream.add([UNPAID, "SELECT sum(totl) FROM orders [RANGE 5 SLIDE 5]"])
+    with pytest.raises(QueryError, match="there is no input 'order'"):
+        stream.add("SELECT sum(total) FROM order [RANGE 5 SLIDE 5]")
+    assert [query.name for query in stream.queries()] == ["paid"]
+    with pytest.raises(DataError, match="there is no stream 'order'"):
+        stream.feed(orders((1, 7, 5.0)), "order")
+    with pytest.raises(DataError, match="the batch names no stream"):
+        stream.feed(orders((1, 7, 5.0)))
+    with pytest.raises(DataError, match="no column 'id'"):
+        stream.feed(orders((1, 7, 5.0)).drop_columns(["id"]), "orders")
+    assert stream.progress().streams["orders"].rows == 0
+
+
+def test_advance_moves_one_stream_or_all() -> None:
+    stream = group(UNPAID)
+    stream.feed(orders((1, 7, 5.0)), "orders")
+    assert len(stream.advance(50, "orders")["unpaid"]) == 0
+    assert rows(stream.advance(50)["unpaid"]) == [(1, 11, 7)]
+
+
+def test_snapshots_are_of_their_streams() -> None:
+    data = group(JOIN).snapshot()
+    with pytest.raises(DataError, match="the snapshot is of the streams orders, payments"):
+        muntin.stream(
+            "SELECT id FROM orders [RANGE 5]", {"orders": COLUMNS["orders"]}, snapshot=data
+        )
+    with pytest.raises(DataError, match="damaged"):
+        group(JOIN, snapshot=data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(DataError, match="not the snapshot of several streams"):
+        group(JOIN, snapshot=b"other")
+    resumed = group([JOIN, TOTAL], snapshot=data)
+    assert [query.name for query in resumed.queries()] == ["paid", "total"]
+
+
+def test_bad_rows_are_counted_or_end_the_streams() -> None:
+    bad = pa.table({"ts": pa.array([1, None], pa.int64()), "id": [7, 8], "total": [1.0, 1.0]})
+    stream = group(UNPAID)
+    stream.feed(bad, "orders")
+    assert stream.progress().streams["orders"].bad_rows == 1
+    assert rows(stream.close()["unpaid"]) == [(1, 11, 7)]
+    stream = group(UNPAID, on_bad_row="fail")
+    with pytest.raises(DataError, match="1 row without a time"):
+        stream.feed(bad, "orders")
+    with pytest.raises(DataError, match="the stream has ended"):
+        stream.feed(bad, "orders")
+
+
+def test_failing_values_are_counted_or_end_the_streams() -> None:
+    sql = "CREATE QUERY a AS SELECT 1 DIV id AS x FROM orders [RANGE 5]"
+    found = group(sql).feed(orders((1, 0, 1.0), (1, 1, 1.0)), "orders")
+    assert found.errors == {"a": 1}
+    with pytest.raises(DataError, match="1 value failed"):
+        group(sql, on_error="fail").feed(orders((1, 0, 1.0)), "orders")
+
+
+def test_row_queries_need_streams_by_name() -> None:
+    with pytest.raises(QueryError, match="rows with lifetimes") as caught:
+        muntin.stream("SELECT id FROM orders [RANGE 5]", COLUMNS["orders"])
+    assert "streams by name" in str(caught.value)
+    one = muntin.stream("SELECT id FROM orders [RANGE 5]", {"orders": COLUMNS["orders"]})
+    assert rows(one.feed(orders((1, 7, 5.0)))["q1"]) == [(1, 6, 7)]
+    with pytest.raises(DataError, match="there is one"):
+        muntin.stream(TOTAL, COLUMNS["orders"], idle="1 second")
+    with pytest.raises(DataError, match="time says nothing of 'payments'"):
+        muntin.stream(JOIN, COLUMNS, {"orders": "ts"})

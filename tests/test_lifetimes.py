@@ -1,0 +1,93 @@
+"""Row queries over bounded data, beside aggregates."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import muntin
+from muntin.errors import DataError, QueryError
+
+ORDERS = pa.table({"ts": [1, 2, 5, 20], "id": [7, 8, 9, 10], "total": [5.0, 6.0, 7.0, 8.0]})
+PAYMENTS = pa.table({"at": [6, 4, 30], "order_id": [9, 7, 10], "amount": [7.0, 5.0, 8.0]})
+TIME = {"orders": "ts", "payments": "at"}
+UNPAID = (
+    "CREATE QUERY unpaid AS SELECT o.id FROM orders [RANGE 10] o WHERE NOT EXISTS"
+    " (SELECT 1 FROM payments [RANGE 5] p WHERE p.order_id = o.id)"
+)
+
+
+def rows(table: pa.Table) -> list[tuple[object, ...]]:
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def test_rows_and_aggregates_in_one_call() -> None:
+    results = muntin.aggregate(
+        {"Orders": ORDERS, "payments": PAYMENTS},
+        [UNPAID, "CREATE QUERY total AS SELECT sum(total) AS t FROM orders [RANGE 10 SLIDE 10]"],
+        TIME,
+    )
+    assert list(results) == ["unpaid", "total"]
+    assert results["total"].to_pydict()["t"] == [18.0, 8.0]
+    # order 7   [1 ........ 11)      order 8   [2 ........ 12)
+    # paid         [4 ... 9)         order 9      [5 ..... 15), paid [6 ... 11)
+    assert rows(results["unpaid"]) == [
+        (1, 4, 7),
+        (2, 12, 8),
+        (5, 6, 9),
+        (9, 11, 7),
+        (11, 15, 9),
+        (20, 30, 10),
+    ]
+    assert (results.rows, results.bad_rows) == (7, 0)
+    assert results.row_plan is not None
+    assert "NOT EXISTS" in results.row_plan.explain()
+    with pytest.raises(DataError, match="unpaid shows rows"):
+        results.plot("unpaid")
+
+
+def test_one_frame_may_have_any_name() -> None:
+    pairs = muntin.aggregate(
+        ORDERS,
+        "SELECT a.id AS a, b.id AS b FROM x [RANGE 4] a, x [RANGE 4] b WHERE a.ts + 1 = b.ts",
+        "ts",
+    )
+    assert rows(pairs["q1"]) == [(2, 5, 7, 8)]
+    with pytest.raises(QueryError, match="there is one stream"):
+        muntin.aggregate(
+            ORDERS, "SELECT a.id FROM a [RANGE 4], b [RANGE 4] WHERE a.id = b.id", "ts"
+        )
+
+
+def test_results_come_in_the_users_kind_of_frame() -> None:
+    frames = {"orders": ORDERS.to_pandas(), "payments": PAYMENTS.to_pandas()}
+    found = muntin.aggregate(frames, UNPAID, TIME)["unpaid"]
+    assert isinstance(found, pd.DataFrame)
+    assert len(found) == 6
+
+
+def test_bounded_data_may_come_in_any_order_and_pieces() -> None:
+    batches = ORDERS.take([3, 1, 0, 2]).to_batches(max_chunksize=1)
+    data = {"orders": iter(batches), "payments": PAYMENTS}
+    whole = {"orders": ORDERS, "payments": PAYMENTS}
+    assert rows(muntin.aggregate(data, UNPAID, TIME)["unpaid"]) == rows(
+        muntin.aggregate(whole, UNPAID, TIME)["unpaid"]
+    )
+
+
+def test_rows_without_a_time_are_counted_or_fail() -> None:
+    timeless = ORDERS.set_column(0, "ts", pa.array([1, None, 5, 20], pa.int64()))
+    data = {"orders": timeless, "payments": PAYMENTS}
+    results = muntin.aggregate(data, UNPAID, TIME)
+    assert (results.rows, results.bad_rows) == (7, 1)
+    assert 8 not in results["unpaid"]["id"].to_pylist()
+    with pytest.raises(DataError, match="1 row has no time in 'ts'"):
+        muntin.aggregate(data, UNPAID, TIME, on_bad_row="fail")
+
+
+def test_unknown_streams_and_failing_values() -> None:
+    with pytest.raises(QueryError, match="there is no stream payments"):
+        muntin.aggregate({"orders": ORDERS}, UNPAID, "ts")
+    sql = "SELECT 1 DIV (id - 7) AS x FROM orders [RANGE 5]"
+    assert muntin.aggregate(ORDERS, sql, "ts").errors == {"q1": 1}
+    with pytest.raises(DataError, match="1 value failed"):
+        muntin.aggregate(ORDERS, sql, "ts", on_error="fail")
