@@ -40,6 +40,7 @@ QUOTED = {
     "architecture.md",
     "benchmarks.md",
     "how-sharing-is-decided.md",
+    "joins.md",
     "plans.md",
     "semantics.md",
     "sql-files.md",
