@@ -167,12 +167,12 @@ def _calls(invertible: bool) -> Iterator[str]:
     ones = [(name,) for name in _TYPES]
     for built_in, names in product(BUILT_IN, [*ones, *product(_PICKED, _TYPES)]):
         try:
-            found = resolve(built_in.name, [_TYPES[name] for name in names])
+            found = resolve(built_in.name, [_TYPES[name] for name in names], built_in.sample)
         except MuntinError:
             continue
         if found.invertible != invertible:
             continue
-        call = f"{built_in.name}({', '.join(names)})"
+        call = f"{built_in.name}({', '.join((*names, *map(repr, built_in.sample)))})"
         yield call
         if set(names) <= set(_PICKED):
             yield f"{call} FILTER (WHERE bigint > 50)"

@@ -4,7 +4,7 @@ import datetime as dt
 import decimal
 import math
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -65,27 +65,45 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
 }
 
 
-def _accepted() -> list[tuple[str, tuple[pa.DataType, ...]]]:
-    """Each name with each combination of types that it does not refuse."""
+class Case(NamedTuple):
+    """An aggregate bound to types, as `resolve` takes it."""
+
+    name: str
+    types: tuple[pa.DataType, ...]
+    constants: tuple[Any, ...] = ()
+
+
+def _accepted() -> list[Case]:
+    """Each name with each combination of types that it does not refuse.
+
+    Of aggregates that are read off the same part, one has all types.
+    """
     some = (pa.int64(), pa.float64(), pa.string())
-    tried = [(), *((kind,) for kind in VALUES), *((x, y) for x in some for y in some)]
-    found = []
+    pairs = [(x, y) for x in some for y in some]
+    tried = [(), *((kind,) for kind in VALUES), *pairs]
+    found: list[Case] = []
     for built_in in BUILT_IN:
-        for types in tried:
+        alike = built_in.name in _ALIKE
+        for types in [*((kind,) for kind in some), pairs[1], pairs[5]] if alike else tried:
+            case = Case(built_in.name, types, built_in.sample)
             try:
-                resolve(built_in.name, types)
+                resolve(*case)
             except AggregateError:
                 continue
-            found.append((built_in.name, types))
+            found.append(case)
     return found
 
 
+_ALIKE = (
+    *("sum_distinct", "avg_distinct", "count_distinct", "percentile", "percentile_disc", "mode"),
+    *("frequent", "min_k", "min_by_k", "max_by_k", "string_agg", "median"),
+)
 CASES = _accepted()
 
 
-def case_id(case: tuple[str, tuple[pa.DataType, ...]]) -> str:
-    name, types = case
-    return f"{name}-{'-'.join(str(kind).replace(' ', '') for kind in types) or 'rows'}"
+def case_id(case: Case) -> str:
+    types = "-".join(str(kind).replace(" ", "") for kind in case.types)
+    return f"{case.name}-{types or 'rows'}"
 
 
 def arrays(types: tuple[pa.DataType, ...], size: int) -> st.SearchStrategy[tuple[pa.Array, ...]]:

@@ -47,6 +47,10 @@ AGGREGATES = [
     *("stddev_samp(q)", "product(q)", "geo_mean(q)", "first(p)", "last(s)", "last(v) IGNORE NULLS"),
     *("min_by(s, p)", "max_by(p, v)", "bool_and(f)", "bool_or(f)", "count_if(v > 3)", "sum(p * v)"),
     *("sum(100 div v)", "sum(p) / count(*)", "max(v) - min(v)", "first(d)", "min_by(m, q)"),
+    *("count(DISTINCT v)", "count(DISTINCT p)", "sum(DISTINCT m)", "avg(DISTINCT q)", "median(p)"),
+    *("percentile(v, array(0.1, 0.75))", "mode(s)", "top_k(s, 2)", "frequent(v, 0.3)"),
+    *("percentile_disc(0.4) WITHIN GROUP (ORDER BY d DESC)", "max(p, 2)", "min_by(s, v, 2)"),
+    *("collect_set(s)", "collect_list(v)", "array_agg(p) RESPECT NULLS", "string_agg(s, '-')"),
     *("bit_and(v)", "bit_or(w)", "bit_xor(v + w)", "any_value(s)"),
     *("skewness(p)", "kurtosis(m)", "corr(p, q)", "covar_pop(m, v)", "regr_slope(q, m)"),
 ]

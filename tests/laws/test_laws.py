@@ -17,8 +17,8 @@ from muntin.testing import laws
 @relaxed
 @given(data=st.data())
 def test_laws_hold(case, data):
-    name, types = case
-    algebra = resolve(name, types).algebra
+    types = case.types
+    algebra = resolve(*case).algebra
     size = data.draw(st.integers(0, 8))
     args = data.draw(arrays(types, size))
     times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)), np.int64)

@@ -101,18 +101,28 @@ def _has_null(value: Any) -> bool:
     return value is None or (isinstance(value, tuple) and any(item is None for item in value))
 
 
+# Stands for a constant that must be given.
+REQUIRED: Any = object()
+
+
 class BuiltIn(Aggregate):
     """An aggregate of SQL, bound to the types of its arguments.
 
     Attributes:
         aliases: Other SQL names.
         arity: How many arguments it takes, fewest and most.
+        constants: The constants that follow the arguments, by name, with what stands for those
+            that are left out; `REQUIRED` where none may be.
+        given: The constants of this one, all of them.
+        sample: Constants that it takes, for tests and for warming up.
     """
 
     aliases: ClassVar[tuple[str, ...]] = ()
     arity: ClassVar[tuple[int, int]] = (1, 1)
+    constants: ClassVar[dict[str, Any]] = {}
+    sample: ClassVar[tuple[Any, ...]] = ()
 
-    def __init__(self, types: tuple[pa.DataType, ...]) -> None:
+    def __init__(self, types: tuple[pa.DataType, ...], constants: tuple[Any, ...] = ()) -> None:
         fewest, most = self.arity
         if not fewest <= len(types) <= most:
             wanted = str(most) if fewest == most else f"{fewest} or {most}"
@@ -121,7 +131,18 @@ class BuiltIn(Aggregate):
                 hint=f"write {self.name}({', '.join('xyz'[:most])})",
             )
         self.types = types
+        self.given = (*constants, *list(self.constants.values())[len(constants) :])
+        if len(constants) > len(self.constants) or REQUIRED in self.given:
+            wanted = ", ".join(self.constants) or "no constants"
+            raise AggregateError(
+                f"{self.name} takes {wanted} after its arguments, not {len(constants)} constant(s)",
+                hint=f"write {self.name}({', '.join(('xyz'[:most], *map(repr, self.sample)))})",
+            )
+        self.check()
         self.type = self.result_type(types)
+
+    def check(self) -> None:
+        """Refuse constants that make no sense."""
 
     @property
     @abstractmethod
@@ -138,6 +159,7 @@ INVERTIBLE = frozenset(
 )
 TIMED = frozenset({"first", "last", "first_valid", "last_valid"})
 SELECTIVE = TIMED | {"min", "max", "min_by", "max_by"}
+LISTS = frozenset({"list", "list_nulls"})
 USER = "user:"
 
 
@@ -178,7 +200,7 @@ class Part:
     @property
     def timed(self) -> bool:
         """Whether `update` reads the event times."""
-        return self.kind in TIMED or self.kind.startswith(USER)
+        return self.kind in TIMED or self.kind in LISTS or self.kind.startswith(USER)
 
     def __str__(self) -> str:
         return f"{self.kind}({', '.join(map(str, self.types)) or '*'})"
@@ -201,6 +223,8 @@ def same(a: Any, b: Any) -> bool:
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
         return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     return type(a) is type(b) and bool(a == b)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,11 +19,16 @@ from muntin.aggregates.correlations import (
     RegrSlope,
 )
 from muntin.aggregates.counts import Count, CountIf
+from muntin.aggregates.distinct import AvgDistinct, CollectSet, CountDistinct, SumDistinct
 from muntin.aggregates.extremes import AnyValue, BoolAnd, BoolOr, Max, Min, ValueRange
+from muntin.aggregates.frequencies import Frequent, Mode, TopK
+from muntin.aggregates.lists import CollectList, StringAgg
 from muntin.aggregates.moments import Kurtosis, Skewness, StddevPop, StddevSamp, VarPop, VarSamp
+from muntin.aggregates.percentiles import Median, Percentile, PercentileDisc
 from muntin.aggregates.picks import First, Last, MaxBy, MinBy
 from muntin.aggregates.products import GeoMean, Product
 from muntin.aggregates.sums import Avg, Sum
+from muntin.aggregates.top_values import MaxByK, MaxK, MinByK, MinK
 from muntin.errors import AggregateError, did_you_mean
 
 if TYPE_CHECKING:
@@ -61,9 +66,43 @@ BUILT_IN: tuple[type[BuiltIn], ...] = (
     BitAnd,
     BitOr,
     BitXor,
+    CountDistinct,
+    SumDistinct,
+    AvgDistinct,
+    CollectSet,
+    Median,
+    Percentile,
+    PercentileDisc,
+    Mode,
+    TopK,
+    Frequent,
+    MinK,
+    MaxK,
+    MinByK,
+    MaxByK,
+    CollectList,
+    StringAgg,
 )
 _BUILT_IN_NAMES = {
     name: built_in for built_in in BUILT_IN for name in (built_in.name, *built_in.aliases)
+}
+# Names that mean something else with a constant behind their arguments, and with DISTINCT.
+_WITH_CONSTANT: dict[str, type[BuiltIn]] = {
+    "min": MinK,
+    "max": MaxK,
+    "min_by": MinByK,
+    "max_by": MaxByK,
+}
+_WITH_DISTINCT: dict[str, type[BuiltIn]] = {
+    "count": CountDistinct,
+    "sum": SumDistinct,
+    "avg": AvgDistinct,
+    "mean": AvgDistinct,
+    "min": Min,
+    "max": Max,
+    "collect_set": CollectSet,
+    "collect_list": CollectSet,
+    "array_agg": CollectSet,
 }
 _registered: dict[str, Aggregate] = {}
 _reserved: list[Callable[[str], bool]] = []
@@ -78,6 +117,7 @@ class ResolvedAggregate:
         types: The types of the arguments.
         parts: The accumulators it is read from; equal parts over equal arguments are shared.
         type: The type of the answer.
+        constants: What follows the arguments, as in ``percentile(x, 0.5)``.
         algebra: The same aggregate on Python values.
     """
 
@@ -86,6 +126,7 @@ class ResolvedAggregate:
     parts: tuple[Part, ...]
     type: pa.DataType
     algebra: Aggregate = field(compare=False)
+    constants: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
         parts = ", ".join(map(str, self.parts))
@@ -119,32 +160,80 @@ class ResolvedAggregate:
 
 
 def resolve(
-    name: str, types: Sequence[pa.DataType], *, ignore_nulls: bool = False
+    name: str,
+    types: Sequence[pa.DataType],
+    constants: Sequence[Any] = (),
+    *,
+    distinct: bool = False,
+    ignore_nulls: bool | None = None,
 ) -> ResolvedAggregate:
     """The aggregate of a SQL name or alias, for arguments of these types.
+
+    `constants` follow the arguments, `distinct` is DISTINCT before them. `ignore_nulls` is true
+    for IGNORE NULLS and false for RESPECT NULLS.
 
     >>> resolve("MEAN", [pa.float64()])
     ResolvedAggregate(avg(double) -> double, parts: sum(double), count(double))
     >>> resolve("avg", [pa.float64()]).parts == resolve("sum", [pa.float64()]).parts
     True
+    >>> resolve("percentile", [pa.int64()], [0.5])
+    ResolvedAggregate(percentile(int64) -> double, parts: runs(int64))
     """
     kinds = tuple(types)
     key = name.lower()
-    if key in _registered:
+    if key in _registered and not distinct:
         return _resolve_user(_registered[key], kinds)
-    if key not in _BUILT_IN_NAMES:
+    if key not in names():
         raise AggregateError(f"no aggregate is named {name}", hint=did_you_mean(key, names()))
-    built_in = _BUILT_IN_NAMES[key]
-    if ignore_nulls and issubclass(built_in, First):
-        bound: BuiltIn = built_in(kinds, ignore_nulls=True)
-    elif ignore_nulls and built_in is not AnyValue:
+    built_in = _form(key, constants, distinct)
+    bound = _bound(built_in, kinds, tuple(constants), ignore_nulls)
+    return ResolvedAggregate(built_in.name, kinds, bound.parts, bound.type, bound, bound.given)
+
+
+def _form(key: str, constants: Sequence[Any], distinct: bool) -> type[BuiltIn]:
+    """The aggregate that a name means with constants, or with DISTINCT."""
+    if distinct and key not in _WITH_DISTINCT:
+        raise AggregateError(
+            f"{key} takes no DISTINCT", hint=f"those that do are {', '.join(_WITH_DISTINCT)}"
+        )
+    if distinct:
+        return _WITH_DISTINCT[key]
+    if constants and key in _WITH_CONSTANT:
+        return _WITH_CONSTANT[key]
+    return _BUILT_IN_NAMES[key]
+
+
+def _bound(
+    built_in: type[BuiltIn],
+    types: tuple[pa.DataType, ...],
+    constants: tuple[Any, ...],
+    ignore_nulls: bool | None,
+) -> BuiltIn:
+    if issubclass(built_in, First):
+        return built_in(types, ignore_nulls=bool(ignore_nulls))
+    if built_in is CollectList:
+        return built_in(types, constants, ignore_nulls is False)
+    if ignore_nulls and built_in is not AnyValue:
         raise AggregateError(
             f"{built_in.name} takes no IGNORE NULLS",
             hint="only first and last keep NULL; leave it out",
         )
-    else:
-        bound = built_in(kinds)
-    return ResolvedAggregate(built_in.name, kinds, bound.parts, bound.type, bound)
+    return built_in(types, constants)
+
+
+def constants_of(name: str, count: int) -> int:
+    """How many of so many arguments are constants, which come last.
+
+    >>> constants_of("max", 2), constants_of("max", 1), constants_of("percentile", 2)
+    (1, 0, 1)
+    """
+    key = name.lower()
+    if key in _registered or key not in _BUILT_IN_NAMES:
+        return 0
+    built_in = _BUILT_IN_NAMES[key]
+    if count > built_in.arity[1] and key in _WITH_CONSTANT:
+        built_in = _WITH_CONSTANT[key]
+    return max(count - built_in.arity[1], 0) if built_in.constants else 0
 
 
 def _resolve_user(aggregate: Aggregate, types: tuple[pa.DataType, ...]) -> ResolvedAggregate:

@@ -82,6 +82,10 @@ def _same_row(actual: tuple[Any, ...], expected: tuple[Any, ...], close: list[fl
 
 
 def _same(actual: Any, expected: Any, tolerance: float) -> bool:
+    if isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected):
+        return all(_same(a, e, tolerance) for a, e in zip(actual, expected, strict=True))
+    if isinstance(actual, dict) and isinstance(expected, dict) and list(actual) == list(expected):
+        return all(_same(actual[key], expected[key], tolerance) for key in actual)
     if isinstance(actual, float) and isinstance(expected, float):
         if math.isnan(actual) or math.isnan(expected):
             return math.isnan(actual) and math.isnan(expected)

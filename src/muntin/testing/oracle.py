@@ -144,6 +144,10 @@ def _show(
 
 
 def _storage(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(type_):
+        return pa.list_(_storage(type_.value_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([(each.name, _storage(each.type)) for each in type_])
     if pa.types.is_timestamp(type_):
         return pa.int64()
     return pa.int32() if pa.types.is_date32(type_) else type_

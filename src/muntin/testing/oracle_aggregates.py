@@ -19,16 +19,16 @@ import pyarrow as pa
 from muntin.aggregates import Aggregate, ResolvedAggregate
 
 Rows = list[tuple[Any, ...]]
-FUNCTIONS: dict[str, Callable[[Rows, pa.DataType], Any]] = {}
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
 def compute(aggregate: ResolvedAggregate, rows: Rows) -> Any:
     """The answer of an aggregate over rows, each ``(tick, argument, ...)``."""
     if aggregate.name not in FUNCTIONS:
         return _fold(aggregate.algebra, rows)
-    if aggregate.parts[0].kind in ("first_valid", "last_valid"):
+    if aggregate.parts[0].kind in ("first_valid", "last_valid", "list"):
         rows = [row for row in rows if row[1] is not None]
-    return FUNCTIONS[aggregate.name](rows, aggregate.type)
+    return FUNCTIONS[aggregate.name](rows, aggregate.type, *aggregate.constants)
 
 
 def _fold(algebra: Aggregate, rows: Rows) -> Any:
@@ -354,3 +354,128 @@ def _geo_mean(rows: Rows, _type: pa.DataType) -> float | None:
     if 0 in values:
         return math.nan if math.inf in values else 0.0
     return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def _plain(value: Any) -> Any:
+    """What SQL calls equal, as one value: 0.0 for -0.0, and one NaN."""
+    if isinstance(value, float):
+        return math.nan if math.isnan(value) else value + 0.0
+    return value
+
+
+def _sorted(rows: Rows) -> list[Any]:
+    return sorted(map(_plain, _given(rows)), key=_order)
+
+
+def _different(rows: Rows) -> list[Any]:
+    found = _sorted(rows)
+    fresh = [i for i, value in enumerate(found) if not i or _order(value) != _order(found[i - 1])]
+    return [found[i] for i in fresh]
+
+
+@_aggregate("count_distinct")
+def _count_distinct(rows: Rows, _type: pa.DataType) -> int:
+    return len(_different(rows))
+
+
+@_aggregate("sum_distinct")
+def _sum_distinct(rows: Rows, type_: pa.DataType) -> Any:
+    return _sum([(0, value) for value in _different(rows)], type_)
+
+
+@_aggregate("avg_distinct")
+def _avg_distinct(rows: Rows, type_: pa.DataType) -> Any:
+    return _avg([(0, value) for value in _different(rows)], type_)
+
+
+@_aggregate("collect_set")
+def _collect_set(rows: Rows, _type: pa.DataType) -> list[Any]:
+    return _different(rows)
+
+
+def _placed(at: Callable[[list[Any], float], Any]) -> Callable[..., Any]:
+    """One value, or a list of them, at fractions of sorted values."""
+
+    def placed(rows: Rows, _type: pa.DataType, given: Any = 0.5, descending: bool = False) -> Any:
+        values = _sorted(rows)[:: -1 if descending else 1]
+        if not values:
+            return None
+        return [at(values, p) for p in given] if isinstance(given, tuple) else at(values, given)
+
+    return placed
+
+
+def _between(values: list[Any], p: float) -> float:
+    position = (len(values) - 1) * float(p)
+    low, high = float(values[math.floor(position)]), float(values[math.ceil(position)])
+    if position.is_integer() or low == high:
+        return low
+    return (math.ceil(position) - position) * low + (position - math.floor(position)) * high
+
+
+def _reaching(values: list[Any], p: float) -> Any:
+    found = values[max(math.ceil(len(values) * float(p)), 1) - 1]
+    return float(found) if isinstance(found, float | int | Decimal) else found
+
+
+FUNCTIONS["median"] = FUNCTIONS["percentile"] = _placed(_between)
+FUNCTIONS["percentile_disc"] = _placed(_reaching)
+
+
+def _counted(rows: Rows) -> list[dict[str, Any]]:
+    """Each value with its count, the most frequent first; of equal counts the least."""
+    values = _sorted(rows)
+    keys = [_order(value) for value in values]
+    items = [{"value": value, "count": keys.count(_order(value))} for value in _different(rows)]
+    return sorted(items, key=lambda item: -item["count"])
+
+
+@_aggregate("mode")
+def _mode(rows: Rows, _type: pa.DataType) -> Any:
+    return _counted(rows)[0]["value"] if _given(rows) else None
+
+
+@_aggregate("top_k")
+def _top_k(rows: Rows, _type: pa.DataType, k: int) -> Any:
+    return _counted(rows)[:k]
+
+
+@_aggregate("frequent")
+def _frequent(rows: Rows, _type: pa.DataType, fraction: float) -> Any:
+    floor = Fraction(str(fraction)) * len(_given(rows))
+    return [item for item in _counted(rows) if item["count"] >= floor]
+
+
+@_aggregate("min_k")
+def _min_k(rows: Rows, _type: pa.DataType, k: int) -> Any:
+    return _sorted(rows)[:k]
+
+
+@_aggregate("max_k")
+def _max_k(rows: Rows, _type: pa.DataType, k: int) -> Any:
+    return _sorted(rows)[::-1][:k]
+
+
+def _by_key(rows: Rows) -> list[Any]:
+    ordered = [row for row in rows if row[2] is not None]
+    return [row[1] for row in sorted(ordered, key=lambda row: (_order(row[2]), _order(row[1])))]
+
+
+@_aggregate("min_by_k")
+def _min_by_k(rows: Rows, _type: pa.DataType, k: int) -> Any:
+    return _by_key(rows)[:k]
+
+
+@_aggregate("max_by_k")
+def _max_by_k(rows: Rows, _type: pa.DataType, k: int) -> Any:
+    return _by_key(rows)[::-1][:k]
+
+
+@_aggregate("collect_list")
+def _collect_list(rows: Rows, _type: pa.DataType) -> list[Any]:
+    return [row[1] for row in sorted(rows, key=lambda row: (row[0], _order(row[1])))]
+
+
+@_aggregate("string_agg")
+def _string_agg(rows: Rows, type_: pa.DataType, separator: str) -> str | None:
+    return separator.join(_collect_list(rows, type_)) if rows else None

@@ -15,9 +15,12 @@ from muntin.aggregates.columns.extremes import ExtremeColumn
 from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.aggregates.columns.picks import PickColumn
 from muntin.aggregates.columns.powers import PowerColumn
+from muntin.aggregates.columns.runs import RunColumn
 from muntin.aggregates.columns.sums import LogColumn, SumColumn
 
-_Column = BitColumn | CountColumn | ExtremeColumn | ObjectColumn | PickColumn | SumColumn
+_Column = (
+    BitColumn | CountColumn | ExtremeColumn | ObjectColumn | PickColumn | RunColumn | SumColumn
+)
 _CLASSES: dict[str, type[_Column]] = {
     "count": CountColumn,
     "count_if": CountColumn,
@@ -40,6 +43,11 @@ _CLASSES: dict[str, type[_Column]] = {
     "bit_and": BitColumn,
     "bit_or": BitColumn,
     "bit_xor": BitColumn,
+    "set": RunColumn,
+    "runs": RunColumn,
+    "pairs": RunColumn,
+    "list": RunColumn,
+    "list_nulls": RunColumn,
 }
 
 

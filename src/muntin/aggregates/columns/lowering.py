@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Lowered
+from muntin.aggregates.columns import values
 from muntin.aggregates.columns.codes import decimal_array
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.exact import forms
@@ -239,6 +240,22 @@ _LOWERINGS: dict[str, Lowering] = {
     "last": _lower_value,
     "min_by": _lower_value,
     "max_by": _lower_value,
+    "count_distinct": values.lower_values(values.count_distinct),
+    "sum_distinct": values.lower_distinct(_lower_sum),
+    "avg_distinct": values.lower_distinct(_lower_avg),
+    "collect_set": values.lower_values(values.collect_set),
+    "median": values.lower_values(values.percentile),
+    "percentile": values.lower_values(values.percentile),
+    "percentile_disc": values.lower_values(values.percentile_disc),
+    "mode": values.lower_values(values.mode),
+    "top_k": values.lower_values(values.top_k),
+    "frequent": values.lower_values(values.frequent),
+    "min_k": values.lower_values(values.best),
+    "max_k": values.lower_values(values.best),
+    "min_by_k": values.lower_values(values.best),
+    "max_by_k": values.lower_values(values.best),
+    "collect_list": values.lower_values(values.collect_list),
+    "string_agg": values.lower_values(values.string_agg),
 }
 
 

@@ -99,6 +99,16 @@ def bind_text(text: str, schema: pa.Schema, zone: Zone = UTC) -> Bound:
     return bind(node, schema, zone=zone)
 
 
+def whole_column(field: pa.Field) -> Bound:
+    """A column handed over as it is, whatever its type.
+
+    >>> whole_column(pa.field("a", pa.list_(pa.int64()))).type
+    ListType(list<item: int64>)
+    """
+    root = Column(field.name, field.type)
+    return Bound(render(root), field.type, root)
+
+
 def subexpression(node: Node) -> Bound:
     """A part of a bound expression as an expression of its own.
 

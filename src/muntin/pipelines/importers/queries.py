@@ -197,7 +197,7 @@ _WHOLE_TYPES = {exp.DataType.Type[name] for name in _WHOLE_NAMES}
 
 
 def keep_whole(node: exp.Expr, types: Mapping[str, str]) -> None:
-    """Rewrite quotients and averages of whole numbers so that they stay whole.
+    """Rewrite what Flink computes otherwise: quotients and averages of whole numbers stay whole.
 
     ``types`` are those of the columns, by their names in lower case.
 
@@ -206,6 +206,10 @@ def keep_whole(node: exp.Expr, types: Mapping[str, str]) -> None:
     >>> keep_whole(node, {"vol": "BIGINT"})
     >>> canonical_text(node)
     '((sum(vol) DIV count(vol)) DIV 2)'
+    >>> texts = exp.Paren(this=parse_expression("listagg(k)"))
+    >>> keep_whole(texts, {})
+    >>> canonical_text(texts)
+    "(listagg(k, ','))"
     """
     nodes = list(node.walk(bfs=False))
     # From the leaves up, so that an operand is known to be whole before its quotient is met.
@@ -216,6 +220,11 @@ def keep_whole(node: exp.Expr, types: Mapping[str, str]) -> None:
         averaged = call.args if call is not None and call.name in ("avg", "mean") else ()
         if len(averaged) == 1 and _is_whole(averaged[0], types):
             part.replace(_whole_average(part))
+        if call is not None and call.name == "listagg" and not call.constants:
+            # What Flink puts between texts; others put nothing there.
+            function = part if isinstance(part, exp.Anonymous) else part.find(exp.Anonymous)
+            assert function is not None
+            function.append("expressions", exp.Literal.string(","))
         sides = [part.this, part.expression] if isinstance(part, exp.Div) else []
         if sides and all(_is_whole(side, types) for side in sides):
             part.replace(exp.IntDiv(this=sides[0], expression=sides[1]))

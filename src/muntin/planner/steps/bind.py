@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -22,6 +22,7 @@ from muntin.errors import (
 from muntin.expressions import Bound
 from muntin.expressions import bind as bind_expression
 from muntin.expressions.binding.binder import Binder
+from muntin.expressions.binding.bound import whole_column
 from muntin.expressions.tree import structure
 from muntin.expressions.types import name_of
 from muntin.expressions.zones import UTC, Zone
@@ -31,6 +32,7 @@ from muntin.plan.timeline import Timeline
 from muntin.planner.bound import BoundCall, BoundQuery
 from muntin.planner.draft import Draft
 from muntin.queries import AggregateCall, Join, Output, Query, replace_calls
+from muntin.queries.sql.aggregate_calls import constant_of
 
 Result = TypeVar("Result")
 
@@ -160,7 +162,7 @@ class _Binder:
         )
         groups = tuple(Output(group.name, _column(group.name)) for group in query.group_by)
         outputs = tuple(
-            OutputColumn(output.name, self._bind(self._lowered(output.node, calls), lowered))
+            OutputColumn(output.name, self._output(self._lowered(output.node, calls), lowered))
             for output in (*groups, *query.select)
         )
         predicate = self.predicate()
@@ -224,10 +226,34 @@ class _Binder:
     def _call(self, name: str, call: AggregateCall) -> BoundCall:
         args = tuple(self._bind(arg, self.schema) for arg in call.args)
         types = tuple(arg.type for arg in args)
+        constants = self._constants(call)
         aggregate = self._located(
-            call.node, lambda: resolve(call.name, types, ignore_nulls=call.ignore_nulls)
+            call.node,
+            lambda: resolve(
+                call.name,
+                types,
+                constants,
+                distinct=call.distinct,
+                ignore_nulls=call.ignore_nulls,
+            ),
         )
         return BoundCall(name, aggregate, args, self._predicate(call.filter, self.schema))
+
+    def _output(self, node: exp.Expr, lowered: pa.Schema) -> Bound:
+        """What a query shows: an expression, or a list or struct as an aggregate gives it."""
+        if isinstance(node, exp.Column) and pa.types.is_nested(lowered.field(node.name).type):
+            return whole_column(lowered.field(node.name))
+        return self._bind(node, lowered)
+
+    def _constants(self, call: AggregateCall) -> list[Any]:
+        """What follows a call's arguments, and whether it counts from the greatest value on."""
+        found = [constant_of(node) for node in call.constants]
+        for node, value in zip(call.constants, found, strict=True):
+            if value is None:
+                message = f"this argument of {call.name} must be a constant"
+                hint = "write a number, a string in quotes, or array(0.5, 0.9)"
+                raise QueryError([self.query.problem(node, message, hint)])
+        return [*found, True] if call.descending and found else found
 
     def _lowered(self, node: exp.Expr, calls: dict[AggregateCall, BoundCall]) -> exp.Expr:
         """An output expression over lowered columns instead of aggregate calls."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from sqlglot import exp
 
 from muntin.aggregates import names
+from muntin.errors import did_you_mean
 from muntin.expressions.binding.binder import function_error
 from muntin.queries.report import Report
 from muntin.queries.source import shown
@@ -58,13 +59,13 @@ _NODES: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
     ),
     (
         (exp.Distinct,),
-        "DISTINCT inside an aggregate is not supported",
-        "aggregate all rows, or put the column into GROUP BY",
+        "DISTINCT is not supported here",
+        "write it before the one argument of an aggregate, as in count(DISTINCT x)",
     ),
     (
         (exp.WithinGroup, exp.Order, exp.Ordered),
-        "ordered aggregates are not supported",
-        "use first, last, min_by or max_by",
+        "this order is not supported",
+        "write percentile_cont(0.5) WITHIN GROUP (ORDER BY x), or use first, last, min_by, max_by",
     ),
     ((exp.Lambda,), "lambda functions are not supported", "write an expression over columns"),
     (
@@ -175,18 +176,42 @@ def check_expression(node: exp.Expr, report: Report) -> bool:
 
 
 def _refuse_node(node: exp.Expr, report: Report) -> bool:
-    if isinstance(node, _REFUSED):
+    if isinstance(node, _REFUSED) and not _is_of_call(node):
         message, hint = next(said for kinds, *said in _NODES if isinstance(node, kinds))
         report.add(node, message, hint)
         return True
     if isinstance(node, exp.In) and node.args.get("query"):
         report.add(node, _NODES[0][1], "list the values: x IN (1, 2, 3)")
         return True
+    if isinstance(node, exp.Array) and _is_constant(node):
+        return True
     if isinstance(node, exp.Star):
         return _refuse_star(node, report)
     if isinstance(node, exp.Anonymous) and is_aggregate(node.name):
         return False
     return _refuse_elsewhere(node, report) or _refuse_function(node, report)
+
+
+def _is_of_call(node: exp.Expr) -> bool:
+    """Whether DISTINCT or WITHIN GROUP stands where an aggregate takes it."""
+    if isinstance(node, exp.Distinct):
+        call = node.parent
+        alone = len(node.expressions) == 1 and node.args.get("on") is None
+        whole = isinstance(call, exp.Anonymous) and len(call.expressions) == 1
+        return alone and whole and call is not None and as_call(call) is not None
+    if isinstance(node, (exp.Order, exp.Ordered, exp.WithinGroup)):
+        within = node if isinstance(node, exp.WithinGroup) else node.find_ancestor(exp.WithinGroup)
+        return within is not None and as_call(within) is not None
+    return False
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    """Whether an array is a constant of an aggregate, which is looked at when it is bound."""
+    function = node.parent
+    within = None if function is None else function.parent
+    whole = within if isinstance(within, exp.WithinGroup) else function
+    call = None if whole is None else as_call(whole)
+    return call is not None and any(node is each for each in call.constants)
 
 
 def _refuse_star(star: exp.Expr, report: Report) -> bool:
@@ -214,8 +239,8 @@ def _refuse_elsewhere(call: exp.Expr, report: Report) -> bool:
     name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
     if name not in AGGREGATES_ELSEWHERE:
         return False
-    known = ", ".join(sorted(names()))
-    report.add(call, f"there is no aggregate {shown(name)}", f"there are {known}")
+    hint = did_you_mean(name, names()) or "muntin.aggregates.names() lists those that there are"
+    report.add(call, f"there is no aggregate {shown(name)}", hint)
     return True
 
 
@@ -225,6 +250,8 @@ def _check_wrapper(node: exp.Expr, report: Report) -> None:
         if not inside and as_call(node) is None and not isinstance(node.this, exp.Window):
             clause = "FILTER" if isinstance(node, exp.Filter) else "IGNORE NULLS"
             report.add(node, f"{clause} follows aggregates only", "leave it out, or use WHERE")
+    elif isinstance(node.parent, exp.WithinGroup):
+        return
     elif isinstance(node, exp.Anonymous) and is_aggregate(node.name) and not node.expressions:
         report.add(node, f"{shown(node.name)}() has no argument", "write count(*), or an argument")
 

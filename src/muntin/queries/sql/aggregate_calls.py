@@ -9,7 +9,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from muntin.aggregates import names
-from muntin.aggregates.registry import reserve
+from muntin.aggregates.registry import constants_of, reserve
 from muntin.expressions.binding.binder import known_names
 from muntin.queries.sql.dialect import is_reserved
 from muntin.queries.sql.grammar import AGGREGATE_NAMES, Grammar
@@ -53,14 +53,21 @@ class AggregateCall:
         name: The function's name in lower case, as written (``mean`` stays ``mean``).
         args: The arguments; none for ``count(*)``.
         filter: The condition of FILTER (WHERE ...).
-        ignore_nulls: Whether rows whose argument is NULL are skipped, for first and last.
+        ignore_nulls: Whether rows whose argument is NULL are skipped; None where nothing is said.
+        constants: What follows the arguments and is the same for all rows, as in
+            ``percentile(x, 0.5)``.
+        distinct: Whether each value counts once.
+        descending: Whether WITHIN GROUP orders by the greatest value first.
     """
 
     node: exp.Expr
     name: str
     args: tuple[exp.Expr, ...]
     filter: exp.Expr | None
-    ignore_nulls: bool
+    ignore_nulls: bool | None
+    constants: tuple[exp.Expr, ...] = ()
+    distinct: bool = False
+    descending: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -100,19 +107,65 @@ def aggregate_calls(node: exp.Expr) -> Iterator[AggregateCall]:
             stack.extend(part.iter_expressions(reverse=True))
 
 
+# Aggregates whose argument stands in WITHIN GROUP (ORDER BY ...).
+_ORDERED = frozenset({"mode", "percentile_cont", "percentile_disc"})
+
+
 def as_call(node: exp.Expr) -> AggregateCall | None:
     """The call that a node is, or None if it is none."""
-    function, condition, ignore_nulls = node, None, False
+    function, condition, ignore_nulls = node, None, None
     if isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
         ignore_nulls = isinstance(function, exp.IgnoreNulls)
         function = function.this
     if isinstance(function, exp.Filter):
         condition = function.expression.this
         function = function.this
+    order = _order(function)
+    if order is not None:
+        function = function.this
     if not isinstance(function, exp.Anonymous) or not is_aggregate(function.name):
         return None
-    args = tuple(arg for arg in function.expressions if not isinstance(arg, exp.Star))
-    return AggregateCall(node, function.name.lower(), args, condition, ignore_nulls)
+    args = [arg for arg in function.expressions if not isinstance(arg, exp.Star)]
+    distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
+    if distinct:
+        args = args[0].expressions
+    descending = order is not None and bool(order.args.get("desc"))
+    if order is not None:
+        args = [order.this, *args]
+    name = function.name.lower()
+    count = len(args) - constants_of(name, len(args))
+    parts = tuple(args[:count]), condition, ignore_nulls, tuple(args[count:])
+    return AggregateCall(node, name, *parts, distinct, descending)
+
+
+def _order(node: exp.Expr) -> exp.Ordered | None:
+    """What WITHIN GROUP orders by, of an aggregate that takes it."""
+    if not isinstance(node, exp.WithinGroup) or node.this.name.lower() not in _ORDERED:
+        return None
+    order = node.expression
+    listed = order.expressions if isinstance(order, exp.Order) else []
+    return listed[0] if len(listed) == 1 and isinstance(listed[0], exp.Ordered) else None
+
+
+def constant_of(node: exp.Expr) -> int | float | str | tuple[int | float | str, ...] | None:
+    """The value of a number, a text or an array of such; None if a node is none of these.
+
+    >>> from muntin.queries import parse_expression
+    >>> constant_of(parse_expression("array(0.5, 1)")), constant_of(parse_expression("a"))
+    ((0.5, 1), None)
+    """
+    if isinstance(node, exp.Neg):
+        value = constant_of(node.this)
+        return -value if isinstance(value, int | float) else None
+    if isinstance(node, exp.Literal):
+        if node.is_string:
+            return str(node.this)
+        return int(node.this) if node.this.isdigit() else float(node.this)
+    if isinstance(node, exp.Array):
+        values = [constant_of(each) for each in node.expressions]
+        if not any(value is None or isinstance(value, tuple) for value in values):
+            return tuple(values)  # type: ignore[arg-type]
+    return None
 
 
 def replace_calls(node: exp.Expr, mapping: Mapping[AggregateCall, exp.Expr]) -> exp.Expr:

@@ -13,6 +13,7 @@ from muntin.queries.sql.dialect import Muntin, is_reserved
 _ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Func, exp.Case)
 # Aggregates whose second argument says whether NULL is skipped.
 _FLAGGED = {"first", "first_value", "last", "last_value"}
+_LISTED = {"collect_list", "array_agg"}
 _ENCLOSING = (exp.Anonymous, exp.Paren, exp.Where)
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _SUM, _PRODUCT = 4, 5
@@ -77,21 +78,27 @@ def normalize(node: exp.Expr) -> exp.Expr:
 
 
 def _spell_nulls(call: exp.Anonymous) -> None:
-    """Writes first(x, true) and first(x IGNORE NULLS) as first(x) IGNORE NULLS."""
+    """Writes first(x, true) and first(x IGNORE NULLS) as first(x) IGNORE NULLS.
+
+    Lists leave NULL out by themselves, so that it is RESPECT NULLS that says something there.
+    """
     wrapper = call.parent if isinstance(call.parent, exp.Filter) else call
-    if isinstance(wrapper.parent, exp.RespectNulls):
+    lists = call.name.lower() in _LISTED
+    if isinstance(wrapper.parent, exp.RespectNulls) and not lists:
+        wrapper.parent.replace(wrapper.pop())
+    if isinstance(wrapper.parent, exp.IgnoreNulls) and lists:
         wrapper.parent.replace(wrapper.pop())
     ignore = False
     for arg in call.expressions:
         if isinstance(arg, (exp.IgnoreNulls, exp.RespectNulls)):
-            ignore = isinstance(arg, exp.IgnoreNulls)
+            ignore = isinstance(arg, exp.IgnoreNulls) is not lists
             arg.replace(arg.this.pop())
     flag = call.expressions[-1] if len(call.expressions) == 2 else None
     if call.name.lower() in _FLAGGED and isinstance(flag, exp.Boolean):
         ignore = ignore or flag.this
         flag.pop()
-    if ignore and not isinstance(wrapper.parent, exp.IgnoreNulls):
-        outer = exp.IgnoreNulls()
+    if ignore and not isinstance(wrapper.parent, (exp.IgnoreNulls, exp.RespectNulls)):
+        outer = exp.RespectNulls() if lists else exp.IgnoreNulls()
         wrapper.replace(outer)
         outer.set("this", wrapper)
 

@@ -1,0 +1,198 @@
+"""Answers that are read off all values of a window: distinct values, percentiles, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin._typing import Ints
+from muntin.aggregates.algebra import Lowered, Part
+from muntin.aggregates.columns.arrow_views import double_bits
+from muntin.aggregates.columns.counts import CountColumn
+from muntin.aggregates.columns.sums import SumColumn
+from muntin.aggregates.columns.value_windows import ValueWindows
+from muntin.aggregates.frequencies import Frequent
+from muntin.aggregates.percentiles import Percentile, PercentileDisc
+from muntin.aggregates.top_values import MinK
+from muntin.aggregates.types import is_number
+
+if TYPE_CHECKING:
+    from muntin.aggregates.registry import ResolvedAggregate
+
+Answers = Callable[["ResolvedAggregate", ValueWindows], pa.Array]
+Lowering = Callable[["ResolvedAggregate", Sequence[Any]], Lowered]
+
+# A window with more different values, or more bytes of them, gives NULL, which is counted.
+CAP_VALUES = 1_000_000
+CAP_BYTES = 64 << 20
+
+
+def lower_values(answers: Answers) -> Lowering:
+    """The lowering of an aggregate that one function answers for all windows."""
+    return _capped(lambda aggregate, windows: Lowered(answers(aggregate, windows)))
+
+
+def lower_distinct(lower: Lowering) -> Lowering:
+    """The lowering of sums and averages, of the different values only."""
+    return _capped(lambda aggregate, windows: lower(aggregate, _columns(aggregate, windows)))
+
+
+def _capped(lower: Callable[[ResolvedAggregate, ValueWindows], Lowered]) -> Lowering:
+    """What windows answer that do not have too many values; the others fail."""
+
+    def lowered(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
+        windows = ValueWindows(columns[0])
+        over = windows.over(CAP_VALUES, CAP_BYTES)
+        if not over.size:
+            return lower(aggregate, windows)
+        kept = np.delete(np.arange(len(windows)), over)
+        found = lower(aggregate, windows.only(kept))
+        failed = np.ones(len(windows), np.bool_)
+        failed[kept] = False
+        if found.errors is not None:
+            failed[kept] = found.errors.to_numpy(zero_copy_only=False)
+        return Lowered(_placed(False, 1, len(windows), kept, found.values), pa.array(failed))
+
+    return lowered
+
+
+def _columns(aggregate: ResolvedAggregate, windows: ValueWindows) -> tuple[SumColumn, CountColumn]:
+    """The sum and the count of each window's different values, as columns."""
+    values = windows.values(np.arange(len(windows.codes)))
+    sums = SumColumn.empty(Part("sum", aggregate.types), len(values))
+    sums.update(np.arange(len(values)), (values,))
+    counts = CountColumn(Part("count", aggregate.types), windows.counts())
+    return sums.summed(windows.distinct), counts
+
+
+def count_distinct(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """How many different values."""
+    return pa.array(windows.counts())
+
+
+def collect_set(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """The different values."""
+    offsets, ranks = windows.different()
+    return _lists(aggregate.type, offsets, windows.values(ranks))
+
+
+def percentile(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """Values at fractions, between two where a fraction lies between them."""
+    algebra = aggregate.algebra
+    assert isinstance(algebra, Percentile)
+    held = np.flatnonzero(windows.totals)
+    fractions = np.array([float(p) for p in algebra.fractions])
+    totals = np.repeat(windows.totals[held], fractions.size)
+    positions = (totals - 1) * np.tile(fractions, held.size)
+    lows, highs = np.floor(positions), np.ceil(positions)
+    asked = np.repeat(held, fractions.size)
+    places = np.concatenate((lows, highs)).astype(np.int64)
+    if algebra.is_descending:
+        places = np.tile(totals, 2) - 1 - places
+    ranks = windows.select(np.tile(asked, 2), places)
+    below, above = np.split(_doubles(windows.values(ranks)), 2)
+    with np.errstate(invalid="ignore", over="ignore"):
+        between = (highs - positions) * below + (positions - lows) * above
+    found = np.where((lows == highs) | (below == above), below, between)
+    return _placed(algebra.is_listed, fractions.size, len(windows), held, pa.array(found))
+
+
+def percentile_disc(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """Values of the window itself, at fractions."""
+    algebra = aggregate.algebra
+    assert isinstance(algebra, PercentileDisc)
+    held = np.flatnonzero(windows.totals)
+    fractions = np.array([float(p) for p in algebra.fractions])
+    totals = np.repeat(windows.totals[held], fractions.size)
+    places = np.ceil(totals * np.tile(fractions, held.size)).astype(np.int64) - 1
+    places = np.maximum(places, 0)
+    if algebra.is_descending:
+        places = totals - 1 - places
+    values = windows.values(windows.select(np.repeat(held, fractions.size), places))
+    if is_number(aggregate.types[0]):
+        values = pa.array(_doubles(values))
+    return _placed(algebra.is_listed, fractions.size, len(windows), held, values)
+
+
+def mode(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """The most frequent value."""
+    offsets, ranks, _ = windows.heaviest(1, np.ones(len(windows), np.int64))
+    return _placed(False, 1, len(windows), np.flatnonzero(np.diff(offsets)), windows.values(ranks))
+
+
+def top_k(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """The most frequent values with their counts."""
+    ones = np.ones(len(windows), np.int64)
+    return _counted(aggregate, windows, *windows.heaviest(aggregate.constants[0], ones))
+
+
+def frequent(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """The values that make up a fraction of all, with their counts."""
+    algebra = aggregate.algebra
+    assert isinstance(algebra, Frequent)
+    fraction = algebra.fraction
+    over, under = fraction.numerator, fraction.denominator
+    # In Python's integers: fractions may have many digits, windows are fewer than rows.
+    floors = np.array([-(-over * total // under) for total in windows.totals.tolist()], np.int64)
+    most = under // over
+    return _counted(aggregate, windows, *windows.heaviest(most, floors))
+
+
+def best(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """The least or greatest values, or values of rows by another argument."""
+    algebra = aggregate.algebra
+    assert isinstance(algebra, MinK)
+    sizes = np.minimum(windows.totals, aggregate.constants[0])
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    asked = np.repeat(np.arange(len(windows)), sizes)
+    places = np.arange(offsets[-1]) - offsets[asked]
+    if algebra.takes_greatest:
+        places = windows.totals[asked] - 1 - places
+    return _lists(aggregate.type, offsets, windows.values(windows.select(asked, places)))
+
+
+def collect_list(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """All values in order of time."""
+    return _lists(aggregate.type, *windows.every())
+
+
+def string_agg(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+    """All texts in order of time, joined."""
+    offsets, values = windows.every()
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets), values.cast(pa.large_string()))
+    joined = pc.binary_join(lists, pa.scalar(aggregate.constants[0], pa.large_string()))
+    empty = pa.array(np.diff(offsets) == 0)
+    return pc.if_else(empty, pa.scalar(None, pa.large_string()), joined).cast(aggregate.type)
+
+
+def _doubles(values: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return double_bits(values).view(np.float64)
+
+
+def _counted(
+    aggregate: ResolvedAggregate, windows: ValueWindows, offsets: Ints, ranks: Ints, counts: Ints
+) -> pa.Array:
+    values = windows.values(ranks)
+    items = pa.StructArray.from_arrays(
+        [values, pa.array(counts)], fields=list(aggregate.type.value_type)
+    )
+    return _lists(aggregate.type, offsets, items)
+
+
+def _lists(kind: pa.DataType, offsets: Ints, values: pa.Array) -> pa.Array:
+    """Values as lists; more than 2**31 of them in one batch do not fit lists."""
+    return pa.ListArray.from_arrays(pa.array(offsets).cast(pa.int32()), values, type=kind)
+
+
+def _placed(listed: bool, width: int, size: int, held: Ints, values: pa.Array) -> pa.Array:
+    """Answers of the windows that hold values, `width` of each; NULL for the others."""
+    places = np.full(size, -1, np.int64)
+    places[held] = np.arange(held.size)
+    if listed:
+        offsets = pa.array(width * np.arange(held.size + 1)).cast(pa.int32())
+        values = pa.ListArray.from_arrays(offsets, values)
+    return values.take(pa.array(places, mask=places < 0))

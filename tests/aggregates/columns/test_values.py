@@ -1,0 +1,95 @@
+"""Answers that are read off all values of a window, against counting them one by one."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from muntin.aggregates import resolve
+from muntin.aggregates.algebra import Part
+from muntin.aggregates.columns import value_windows, values
+from muntin.aggregates.columns.runs import RunColumn
+
+
+def windowed(kind, array, cells, size, lows, highs):
+    column = RunColumn.empty(Part(kind, (array.type,)), size)
+    column.update(cells, (array,))
+    return column.sliding(1)(np.array(lows), np.array(highs))
+
+
+def draw(seed, distinct, rows=600, size=40, windows=60):
+    rng = np.random.default_rng(seed)
+    array = pa.array(rng.zipf(1.3, rows) % distinct)
+    cells = np.sort(rng.integers(0, size, rows))
+    lows = rng.integers(0, size, windows)
+    highs = np.minimum(size, lows + rng.integers(0, size, windows))
+    held = [array.filter(pa.array((cells >= low) & (cells < high))).to_pylist()
+            for low, high in zip(lows, highs, strict=True)]  # fmt: skip
+    return array, cells, size, lows, highs, held
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 7, 300])
+@pytest.mark.parametrize("looked", [0, 8])
+def test_frequent_values_are_found_by_counting_and_by_searching(distinct, looked, monkeypatch):
+    monkeypatch.setattr(value_windows, "_LOOKED", looked)
+    monkeypatch.setattr(value_windows, "_TRIED", 1)
+    monkeypatch.setattr(value_windows, "_AT_ONCE", 50)
+    array, cells, size, lows, highs, held = draw(distinct, distinct)
+    slid = windowed("runs", array, cells, size, lows, highs)
+    for k in (1, 3):
+        found = resolve("top_k", [array.type], [k]).lower([slid]).values.to_pylist()
+        for items, rows in zip(found, held, strict=True):
+            best = sorted(Counter(rows).items(), key=lambda item: (-item[1], item[0]))[:k]
+            assert [(item["value"], item["count"]) for item in items] == best
+    found = resolve("frequent", [array.type], [0.1]).lower([slid]).values.to_pylist()
+    for items, rows in zip(found, held, strict=True):
+        wanted = {value: n for value, n in Counter(rows).items() if 10 * n >= len(rows)}
+        assert {item["value"]: item["count"] for item in items} == wanted
+
+
+def test_windows_with_too_many_values_fail_and_no_others(monkeypatch):
+    array, cells, size, lows, highs, held = draw(3, 300)
+    texts = array.cast(pa.string())
+    monkeypatch.setattr(values, "CAP_VALUES", 20)
+    for name, constants, kind in (
+        ("count_distinct", [], "set"),
+        ("sum_distinct", [], "set"),
+        ("collect_set", [], "set"),
+        ("median", [], "runs"),
+        ("top_k", [2], "runs"),
+    ):
+        resolved = resolve(name, [array.type], constants)
+        lowered = resolved.lower([windowed(kind, array, cells, size, lows, highs)])
+        monkeypatch.setattr(values, "CAP_VALUES", 10**6)
+        every = resolved.lower([windowed(kind, array, cells, size, lows, highs)])
+        monkeypatch.setattr(values, "CAP_VALUES", 20)
+        over = [len(set(rows)) > 20 for rows in held]
+        assert any(over)
+        assert not all(over)
+        assert lowered.errors.to_pylist() == over
+        wanted = [
+            None if no else value for no, value in zip(over, every.values.to_pylist(), strict=True)
+        ]
+        assert lowered.values.to_pylist() == wanted
+    monkeypatch.setattr(values, "CAP_VALUES", 10**6)
+    monkeypatch.setattr(values, "CAP_BYTES", 50)
+    slid = windowed("set", texts, cells, size, lows, highs)
+    errors = resolve("count_distinct", [pa.string()]).lower([slid]).errors.to_pylist()
+    assert errors == [sum(map(len, map(str, set(rows)))) > 50 for rows in held]
+
+
+def test_a_list_is_judged_by_all_its_values(monkeypatch):
+    monkeypatch.setattr(values, "CAP_VALUES", 3)
+    column = RunColumn.empty(Part("list", (pa.int64(),)), 2)
+    column.update(np.array([0, 0, 1, 1, 1, 1]), (pa.array([7] * 6),), np.zeros(6, np.int64))
+    lowered = resolve("collect_list", [pa.int64()]).lower([column])
+    assert lowered.values.to_pylist() == [[7, 7], None]
+    assert lowered.errors.to_pylist() == [False, True]
+
+
+def test_one_time_on_both_sides_of_an_edge_is_in_order_of_values():
+    column = RunColumn.empty(Part("list", (pa.string(),)), 2)
+    column.update(np.array([0, 1]), (pa.array(["b", "a"]),), np.array([5, 5]))
+    slid = column.sliding(1)(np.array([0]), np.array([2]))
+    assert resolve("collect_list", [pa.string()]).lower([slid]).values.to_pylist() == [["a", "b"]]
