@@ -142,7 +142,7 @@ class Resolver:
                 check_call(call, self.report)
             elif isinstance(part, exp.Column):
                 self._replace_alias(part, known)
-            elif isinstance(part, exp.Bracket) and isinstance(part.find(exp.Column), exp.Column):
+            elif isinstance(part, exp.Bracket) and isinstance(_whole(part), exp.Column):
                 self._refuse(part, plain_text(part))
             else:
                 stack.extend(part.iter_expressions())
@@ -178,6 +178,13 @@ class Resolver:
             f"{name} is neither in GROUP BY nor inside an aggregate",
             f"add it to GROUP BY, or write first({name})",
         )
+
+
+def _whole(part: exp.Expr) -> exp.Expr:
+    """What an element or field is taken of."""
+    while isinstance(part, (exp.Bracket, exp.Dot, exp.Paren)):
+        part = part.this
+    return part
 
 
 def clashes(bounds: Iterable[str], names: list[str], report: Callable[[int, str], None]) -> None:
