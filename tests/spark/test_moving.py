@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import muntin
 from muntin import sinks
 from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
@@ -105,3 +106,61 @@ def test_moves_between_batches_change_no_answer(spark: Any, tmp_path: Path) -> N
     assert len(answers) == 25
     for name, table in answers.items():
         assert_same_rows(output[name], table)
+
+
+def test_trees_are_fed_from_combined_slices(spark: Any, tmp_path: Path) -> None:
+    """Rows go into slices of all trees once; a restart goes on with them, and counts go on too."""
+    rows = batches(6, 40, 40, 400, 400, 400)
+    text = FINE + LONG + COARSE
+    stream = FolderStream(tmp_path / "in")
+    options = {"checkpoint": tmp_path / "ck", "lateness": "3 seconds", "optimizer": "tri_weave"}
+    options["sink"] = sinks.parquet(tmp_path / "out")
+    sets: list[Any] = []
+
+    def step(started: Any) -> None:
+        sets.append(started.queries())
+        stream.put(rows[len(sets) - 1])
+        wait_for_batches(started, len(sets))
+
+    with run(stream.frame(spark), text, partitions=1, buckets=3, **options) as started:
+        step(started)
+        step(started)
+        assert len(started.plan().combined) == 2
+        step(started)
+        before = started.progress()
+        started.stop()
+    with run(stream.frame(spark), text, **options) as started:
+        assert started.progress().aggregations == before.aggregations
+        assert "from combined slices" in started.plan().explain()
+        started.add(LATE)
+        started.remove("c5")
+        step(started)
+        step(started)
+        assert started.plan().combined
+        after = started.progress()
+        started.stop(flush=True)
+    assert 0 < before.partial_aggregations < after.partial_aggregations
+    assert 0 < before.final_aggregations < after.final_aggregations
+    output = sinks.read(tmp_path / "out")
+    answers = expected(rows, sets, lateness=3_000_000, close=True)
+    assert len(answers) == 25
+    for name, table in answers.items():
+        assert_same_rows(output[name], table)
+
+
+def test_progress_counts_what_a_stream_in_one_process_counts(spark: Any, tmp_path: Path) -> None:
+    rows = batches(7, 300, 300, 300)
+    stream, local = FolderStream(tmp_path / "in"), muntin.stream(FINE + COARSE, rows[0].schema)
+    for batch in rows:
+        stream.put(batch)
+        local.feed(batch)
+    options = {"checkpoint": tmp_path / "ck", "trigger": "available_now", "optimizer": "all_share"}
+    with run(
+        stream.frame(spark), FINE + COARSE, sink=sinks.memory(), partitions=1, buckets=1, **options
+    ) as started:
+        assert started.await_termination(120)
+        found, wanted = started.progress(), local.progress()
+    assert found.partial_aggregations == wanted.partial_aggregations
+    assert 0 < found.final_aggregations <= 2 * wanted.final_aggregations
+    assert 0 < found.cell_aggregations <= 2 * wanted.cell_aggregations
+    assert f"{found.final_aggregations:,}" in found._repr_html_()

@@ -93,7 +93,8 @@ class BatchRecord:
 class BatchOutcome:
     """What is known after a batch: where the next one starts, and totals since the first.
 
-    A batch that is run again must come to the same, but for the bytes of state.
+    A batch that is run again must come to the same, but for the bytes of state and what work it
+    took: a state that is read again is built again.
 
     Attributes:
         batch: Its number.
@@ -114,6 +115,7 @@ class BatchOutcome:
         tokens: What the state of each bucket is known by, in the order of buckets; empty where
             there is no state. The next batch must find the same.
         files: The files of state that the next batch may read: the batches of each partition.
+        aggregations: Those of rows, along time and along cells.
     """
 
     batch: int = -1
@@ -133,6 +135,7 @@ class BatchOutcome:
     recent_ticks: float = 0.0
     tokens: Sequence[str] = ()
     files: Sequence[Sequence[int]] = ()
+    aggregations: Sequence[int] = (0, 0, 0)
 
     @property
     def recent(self) -> RecentRate:
@@ -156,7 +159,7 @@ class BucketReport:
     is empty where there was none. ``written`` are the sink's entries for the results of several
     buckets, which ``covers`` counts: a task writes the results of all its buckets together.
     ``aside`` are those for rows that were late or bad. ``files`` are the batches whose files hold
-    the state after the batch.
+    the state after the batch. ``aggregations`` are those of rows, along time and along cells.
     """
 
     bucket: int
@@ -173,6 +176,7 @@ class BucketReport:
     written: Sequence[object] = ()
     aside: Sequence[object] = ()
     files: Sequence[int] = ()
+    aggregations: tuple[int, int, int] = (0, 0, 0)
 
     def to_bytes(self) -> bytes:
         """The report as bytes."""

@@ -287,6 +287,7 @@ class BatchRunner:
             [report.token for report in sorted(reports, key=lambda each: each.bucket)]
             or before.tokens,
             _files(reports, self._checkpoint.buckets.partitions) if reports else before.files,
+            _added([before.aggregations, *(report.aggregations for report in reports)]),
         ).without_others(names)
 
 
@@ -300,6 +301,10 @@ def _files(reports: Sequence[BucketReport], partitions: int) -> list[list[int]]:
     for report in reports:
         found[report.bucket % partitions] |= set(report.files)
     return [sorted(each) for each in found]
+
+
+def _added(counts: Sequence[Sequence[int]]) -> list[int]:
+    return [sum(each) for each in zip(*counts, strict=True)]
 
 
 def _aside(reports: Sequence[BucketReport]) -> list[Any]:
@@ -343,7 +348,14 @@ def close_buckets(
             errors, found = dict(answered.errors), row["token"]
             reports.append(
                 BucketReport(
-                    bucket, NO_TIME, errors=errors, results=rows, found=found, token=found, covers=1
+                    bucket,
+                    NO_TIME,
+                    errors=errors,
+                    results=rows,
+                    found=found,
+                    token=found,
+                    covers=1,
+                    aggregations=(0, answered.steps, answered.cell_steps),
                 )
             )
     if reports:

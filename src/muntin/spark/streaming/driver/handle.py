@@ -136,6 +136,7 @@ class Run:
             outcome.state_bytes,
             timing.rows,
             timing.seconds,
+            *outcome.aggregations,
         )
 
     @property

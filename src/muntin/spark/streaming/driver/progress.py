@@ -31,6 +31,11 @@ class RunProgress:
         state_bytes: Bytes of all state.
         batch_rows: Rows of the last batch.
         batch_seconds: How long the last batch took on the driver.
+        partial_aggregations: Updates of partials by rows; one that several queries share is one.
+        final_aggregations: Aggregations along time, which make windows of slices; those for a state
+            that a worker had to read again included.
+        cell_aggregations: Aggregations along cells, which make partials of a predicate of those of
+            its cells, or slices of a query's own of the shared ones.
     """
 
     is_active: bool
@@ -47,6 +52,14 @@ class RunProgress:
     state_bytes: int
     batch_rows: int
     batch_seconds: float
+    partial_aggregations: int = 0
+    final_aggregations: int = 0
+    cell_aggregations: int = 0
+
+    @property
+    def aggregations(self) -> int:
+        """All of them: of rows, along cells and along time."""
+        return self.partial_aggregations + self.cell_aggregations + self.final_aggregations
 
     @property
     def rate(self) -> float:
@@ -106,6 +119,9 @@ class RunProgress:
                 "last batch": f"{count(self.batch_rows, 'row')} in {self.batch_seconds:.2f} s",
                 "state": count(self.state_bytes, "byte"),
                 "lag": self.lag_text,
+                "partial aggregations": f"{self.partial_aggregations:,}",
+                "final aggregations": f"{self.final_aggregations:,}",
+                "cell aggregations": f"{self.cell_aggregations:,}",
             },
         )
 

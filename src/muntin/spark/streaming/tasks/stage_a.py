@@ -32,13 +32,17 @@ Reader = Callable[[Batches], Iterable[pa.Table]]
 
 @dataclass
 class Counts:
-    """What tasks saw of their rows, and what a sink's writer says about rows set aside."""
+    """What tasks saw of their rows, and what a sink's writer says about rows set aside.
+
+    ``updates`` are those of partials by rows.
+    """
 
     latest: int = NO_TIME
     rows: int = 0
     late_rows: int = 0
     bad_rows: int = 0
     errors: Counter[str] = field(default_factory=Counter)
+    updates: int = 0
     aside: list[object] = field(default_factory=list)
 
     def to_bytes(self) -> bytes:
@@ -53,6 +57,7 @@ class Counts:
         self.late_rows += other.late_rows
         self.bad_rows += other.bad_rows
         self.errors.update(other.errors)
+        self.updates += other.updates
         self.aside += other.aside
 
 
@@ -124,6 +129,7 @@ class _Task:
             return []
         output = self.job.stage_a()(found.rows)
         counts.errors.update(output.errors)
+        counts.updates += output.updates
         return output.partials
 
     def _keep(self, name: str, rows: pa.Table) -> None:

@@ -58,6 +58,7 @@ class StateStage:
             kept.token,
             aside=counts.aside,
             files=kept.head.batches(),
+            aggregations=(counts.updates, answered.steps, answered.cell_steps),
         )
         waiting.tables[bucket] = dict(answered.tables)
         if len(waiting.tables) == self.buckets.beside(bucket):
