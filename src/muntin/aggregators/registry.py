@@ -57,14 +57,31 @@ def names() -> tuple[str, ...]:
 def register(card: Card, state: Any) -> None:
     """Add a technique of your own, by its card and its state class (see `contract`).
 
-    It is then taken by name wherever techniques are, and weighed where they are chosen. It is known
-    in this process: on Spark, register it where workers import it too.
+    It is then taken by name wherever techniques are, and weighed where they are chosen. On Spark it
+    travels with the plans that use it: workers must be able to import the module of its state
+    class, or, for bounded data, find it in your notebook or script.
     """
     if card.name in _BY_NAME:
         raise AggregateError(
             f"there is a technique {card.name} already", hint="give yours another name"
         )
     _BY_NAME[card.name] = (card, state)
+
+
+def own(used: Iterable[str]) -> tuple[tuple[Card, Any], ...]:
+    """Those among some techniques that were registered by users, for other processes.
+
+    >>> own(["daba", "panes"])
+    ()
+    """
+    built_in = {card.name for card, _ in _TECHNIQUES}
+    return tuple(_technique(name) for name in sorted(set(used) - built_in))
+
+
+def admit(techniques: Iterable[tuple[Card, Any]]) -> None:
+    """Register what `own` gave in another process, where it is not known yet."""
+    for card, state in techniques:
+        _BY_NAME.setdefault(card.name, (card, state))
 
 
 def info(name: str) -> Card:

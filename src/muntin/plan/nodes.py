@@ -271,6 +271,11 @@ class SharedPlan:
         return np.array(listed, np.int64).reshape(-1, 3)
 
     @property
+    def techniques(self) -> set[str]:
+        """The names of all techniques that answers are computed by."""
+        return {technique.name for final in self.finals for _, _, technique in final.reads}
+
+    @property
     def ordered(self) -> bool:
         """Whether rows must come in time order: to count them, or to concatenate them."""
         free = all(final.commutative for final in self.finals)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from muntin.aggregates.registry import names, register
+from muntin.aggregators.registry import admit, own
 from muntin.engine.rows.stage_a import StageA
 from muntin.plan.nodes import Final, SharedPlan
 from muntin.queries.source import SourceText
@@ -36,8 +37,9 @@ class Shipped:
         """The plan, ready to run in this process."""
         found = _unpacked.get(self.digest)
         if found is None:
-            plan, tables = pickle.loads(self.broadcast.value)
+            plan, tables, techniques = pickle.loads(self.broadcast.value)
             _register(plan)
+            admit(techniques)
             found = _unpacked[self.digest] = Unpacked(plan, tables)
             while len(_unpacked) > _REMEMBERED:
                 _unpacked.popitem(last=False)
@@ -80,8 +82,10 @@ def packed(plan: SharedPlan, tables: Mapping[str, pa.Table]) -> bytes:
     from pyspark import cloudpickle  # noqa: PLC0415  imported when it is used
 
     lean = replace(plan, finals=tuple(_lean(final) for final in plan.finals))
-    # Aggregates that users register may live in their notebook: only cloudpickle carries those.
-    data: bytes = cloudpickle.dumps((lean, tables))  # type: ignore[no-untyped-call]
+    # Aggregates and techniques that users register may live in their notebook: only cloudpickle
+    # carries those.
+    content = lean, tables, own(plan.techniques)
+    data: bytes = cloudpickle.dumps(content)  # type: ignore[no-untyped-call]
     return data
 
 

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from muntin.aggregators.registry import admit, own
 from muntin.plan import SharedPlan
 from muntin.sinks.durable import TEMPORARY, local_path, make_folder, seal, unseal
 from muntin.sinks.sink import SinkError
@@ -171,7 +172,7 @@ class Checkpoint:
 
     def save_plan(self, plan: SharedPlan) -> str:
         """Keep a plan, and give it a name by its content."""
-        content = pickle.dumps((_version(), plan), protocol=5)
+        content = pickle.dumps((_version(), plan, *own(plan.techniques)), protocol=5)
         name = _digest(content)
         self._keep(self.plan_path(name), content)
         return name
@@ -294,7 +295,8 @@ def load_plan(path: str | os.PathLike[str]) -> SharedPlan:
     """Read a plan from its file."""
     content = _read_named(Path(path))
     try:
-        _, plan = pickle.loads(content)
+        _, plan, *techniques = pickle.loads(content)
+        admit(techniques)
     except Exception as error:
         raise CheckpointError(
             f"the plan in {path} cannot be read by Muntin {_version()}: {error!r}",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from muntin.aggregators.registry import own
 from muntin.engine.slices.newcomers import check_streams
 from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
@@ -24,7 +25,7 @@ from muntin.spark.streaming.checkpoint.records import BatchOutcome
 from muntin.spark.streaming.driver.source import StreamSource
 from muntin.spark.streaming.driver.statements import parsed, reconcile
 from muntin.spark.streaming.driver.tables import StaticTables
-from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.problems import CheckpointError, RunError
 
 
 class Planner:
@@ -203,6 +204,7 @@ class Planner:
         plan = plan_draft(draft)
         check_streams(plan)
         _check_order(plan)
+        _check_techniques(plan)
         buckets = self._checkpoint.buckets.count
         return with_homes(plan, buckets, previous, self._placement, draft)
 
@@ -263,4 +265,16 @@ def _check_order(plan: SharedPlan) -> None:
                         final.name,
                     )
                 ]
+            )
+
+
+def _check_techniques(plan: SharedPlan) -> None:
+    """Refuse techniques that the next process of a stream would not find."""
+    for card, state in own(plan.techniques):
+        if state.__module__ == "__main__" or "<locals>" in state.__qualname__:
+            raise RunError(
+                f"the technique {card.name} is defined in this very program, and a stream may be "
+                "resumed by another one",
+                hint=f"put the class {state.__name__} and its card into a module that workers can "
+                "import, or name one of Muntin's techniques",
             )
