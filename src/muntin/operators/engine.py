@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from muntin.errors import DataError
 from muntin.operators.calendar import CalendarChunk
 from muntin.operators.graph import Graph, Key, Step, Streams
+from muntin.operators.join import WindowJoin
 from muntin.operators.output import Arrivals, ChangeLog, Finals, Output
 from muntin.operators.row_log import LogChunk
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
@@ -50,9 +51,11 @@ class RowEngine:
 
     Args:
         plan: The queries and their streams.
+        threads: As many threads as a large batch may take.
     """
 
-    def __init__(self, plan: RowPlan) -> None:
+    def __init__(self, plan: RowPlan, threads: int = 1) -> None:
+        self.threads = threads
         self._watermarks = dict.fromkeys(plan.streams, ALWAYS)
         self._seen: dict[str, int] = {}
         self._rows = dict.fromkeys(plan.streams, 0)
@@ -119,6 +122,8 @@ class RowEngine:
             if step.stream is not None:
                 changes.append(step.operator.read(batches.get(step.stream)))
                 continue
+            if isinstance(step.operator, WindowJoin):
+                step.operator.threads = self.threads
             bounds = [self._watermark(streams) for streams in step.clocks]
             changes.append(step.operator.step([changes[each] for each in step.sources], bounds))
         shown = {}

@@ -91,7 +91,9 @@ class Presence:
         self._grow()
         self._number[left_slots] = self._log.append(left.born.columns, len(left.born))
         self._shown[left_slots] = -1
-        left_ends = self._left.ends(left, watermark)
+        # Nothing that begins at the watermark is alive together with a row that ends there: it is
+        # known then to have met nobody.
+        left_ends = self._left.ends(left, watermark + self._node.whole)
         right_ends = self._right.ends(right, watermark)
         events = events_of(self._left, self._right, left_slots, right_slots, left_ends, right_ends)
         changes = self._unmatched(*events) if self._node.whole else self._sweep(*events)

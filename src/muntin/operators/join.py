@@ -10,8 +10,17 @@ import pyarrow as pa
 
 from muntin._typing import Ints
 from muntin.operators import keys
-from muntin.operators.rows import NONE, Changes, Columns, Rows, concat, gather, gather_ints
-from muntin.operators.segments import Segment, Segments, begins_of, holds, matches
+from muntin.operators.rows import (
+    NONE,
+    Changes,
+    Columns,
+    Rows,
+    concat,
+    gather,
+    gather_ints,
+    in_threads,
+)
+from muntin.operators.segments import Matches, Segment, Segments, begins_of, holds, matches
 from muntin.operators.select import Condition
 from muntin.plan.operators import Join
 
@@ -68,6 +77,9 @@ class WindowJoin:
         self._condition = Condition(node.residual, node.schema)
         self._sides = [Segments(lifetime) for lifetime in lifetimes]
         self._next = 0
+        self.threads = 1
+        # Whether somebody asks for the ids of parts.
+        self._named = partners
         # Whether equal hashes prove equal keys.
         self._exact = True
 
@@ -92,7 +104,8 @@ class WindowJoin:
 
     def combine(self, fresh: Sequence[Rows], bounds: Sequence[int]) -> Combined:
         """The same, with the ids of the parts of each combination."""
-        segments = [self._segment(i, rows) for i, rows in enumerate(fresh)]
+        given = list(enumerate(fresh))
+        segments = in_threads(self.threads, self._segment, given, sum(map(len, fresh)))
         found = [self._combined(i, segments) for i, segment in enumerate(segments) if len(segment)]
         for i, segment in enumerate(segments):
             others = min(bound for j, bound in enumerate(bounds) if j != i)
@@ -120,8 +133,7 @@ class WindowJoin:
         ]
         met[side] = [segment]
         others = [j for j in range(len(met)) if j != side]
-        rows = segment.rows
-        found = Found({side: np.arange(len(segment))}, segment.hashes, rows.start, rows.end)
+        found = Found({side: segment.order}, segment.hashes, segment.start, segment.end)
         if len(others) > 1:
             # Nothing is put together for a key that some input does not hold.
             for j in others:
@@ -129,18 +141,25 @@ class WindowJoin:
         for j in sorted(others, key=lambda j: sum(map(len, met[j]))):
             if not met[j] or not found.start.size:
                 return None
-            found = _meet(found, j, met[j])
+            found = _meet(found, j, met[j], is_last=len(found.places) == len(others))
         return self._confirmed(found, met) if found.start.size else None
 
     def _confirmed(self, found: Found, met: list[list[Segment]]) -> Combined:
         """Combinations with equal keys that satisfy the residual condition."""
-        taken: list[Columns] = []
-        parts: list[Ints] = []
-        for side, segments in enumerate(met):
-            begins = begins_of(segments)
-            places = found.places[side]
-            taken.append(gather([each.rows.columns for each in segments], begins, places))
-            parts.append(gather_ints([each.rows.ids for each in segments], begins, places))
+        tasks = [
+            ([each.rows.columns[at : at + 1] for each in segments], begins_of(segments), places)
+            for segments, places in ((met[i], found.places[i]) for i in range(len(met)))
+            for at in range(len(segments[0].rows.columns))
+        ]
+        columns = iter(in_threads(self.threads, gather, tasks, found.start.size))
+        taken: list[Columns] = [
+            sum((next(columns) for _ in each.schema), ()) for each in self._node.inputs
+        ]
+        parts: list[Ints] = [
+            gather_ints([each.rows.ids for each in met[i]], begins_of(met[i]), found.places[i])
+            for i in range(len(met))
+            if self._named
+        ]
         rows = Rows(sum(taken, ()), found.start, found.start, found.end)
         mask = self._condition(rows)
         if not self._exact:
@@ -153,7 +172,7 @@ class WindowJoin:
 
     def _numbered(self, found: Sequence[Combined]) -> Combined:
         """All combinations of a step, with ids of their own."""
-        none = Combined(Rows.none(self._node.schema), (NONE,) * len(self._sides))
+        none = Combined(Rows.none(self._node.schema), (NONE,) * len(self._sides) * self._named)
         rows = concat([none.rows, *(each.rows for each in found)])
         parts = [
             np.concatenate(each)
@@ -165,17 +184,21 @@ class WindowJoin:
         return Combined(Rows(columns, ids, rows.start, rows.end), tuple(parts))
 
 
-def _meet(found: Found, side: int, segments: list[Segment]) -> Found:
-    """Combinations with the rows of one more input, in order of their hashes."""
+def _meet(found: Found, side: int, segments: list[Segment], *, is_last: bool) -> Found:
+    """Combinations with the rows of one more input, in order of their hashes until the last."""
     parts = [matches(segment, found.hashes, found.start, found.end) for segment in segments]
-    begins = begins_of(segments)
-    asking = np.concatenate([part.asking for part in parts])
-    kept = np.concatenate([part.kept + begins[i] for i, part in enumerate(parts)])
-    start = np.concatenate([part.start for part in parts])
-    end = np.concatenate([part.end for part in parts])
+    pairs = parts[0]
     if len(parts) > 1:
-        order = np.argsort(asking, kind="stable")
-        asking, kept, start, end = asking[order], kept[order], start[order], end[order]
-    places = {each: held[asking] for each, held in found.places.items()}
-    places[side] = kept
-    return Found(places, found.hashes[asking], start, end)
+        begins = begins_of(segments)
+        asking = np.concatenate([part.asking for part in parts])
+        kept = np.concatenate([part.kept + begins[i] for i, part in enumerate(parts)])
+        start = np.concatenate([part.start for part in parts])
+        end = np.concatenate([part.end for part in parts])
+        pairs = Matches(asking, kept, start, end)
+        if not is_last:
+            order = np.argsort(asking, kind="stable")
+            pairs = Matches(asking[order], kept[order], start[order], end[order])
+    places = {each: held[pairs.asking] for each, held in found.places.items()}
+    places[side] = pairs.kept
+    hashes = NONE if is_last else found.hashes[pairs.asking]
+    return Found(places, hashes, pairs.start, pairs.end)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ NEVER = 1 << 62
 ALWAYS = -NEVER
 
 Columns = tuple[pa.Array, ...]
+Result = TypeVar("Result")
 NONE: Ints = np.empty(0, np.int64)
 
 
@@ -124,6 +127,20 @@ def gather(parts: Sequence[Columns], begins: Ints, places: Ints) -> Columns:
     back = np.empty(places.size, np.int64)
     back[order] = np.arange(places.size)
     return take(concat_columns(taken), back)
+
+
+# What takes less than so many rows is not worth a thread.
+_MANY = 50_000
+
+
+def in_threads(
+    threads: int, function: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], rows: int
+) -> list[Result]:
+    """Calls of a function that holds no lock of Python's for long, in their order."""
+    if threads < 2 or rows < _MANY or len(tasks) < 2:
+        return [function(*task) for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda task: function(*task), tasks))
 
 
 def gather_ints(parts: Sequence[Ints], begins: Ints, places: Ints) -> Ints:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from muntin._compiled import compiled
-from muntin._typing import Ints
-from muntin.operators.rows import NEVER, NONE, Rows, concat
+from muntin._typing import Ints, Words
+from muntin.operators.rows import ALWAYS, NEVER, NONE, Rows, concat
 
 # Beyond so many partitions they become twice as wide: a probe should not meet too many segments.
 _PARTITIONS = 32
@@ -21,12 +21,16 @@ _NO_PARTITION = NEVER
 
 @dataclass(frozen=True)
 class Segment:
-    """Rows in order of the hashes of their keys, then of their starts.
+    """Rows as they came, and an index of them by the hashes of their keys, then their starts.
 
-    No row lives longer than ``longest``; all live within ``[first, last)``.
+    ``order`` says where in ``rows`` each entry of the index stands. No row lives longer than
+    ``longest``; all live within ``[first, last)``.
     """
 
     hashes: Ints
+    start: Ints
+    end: Ints
+    order: Ints
     rows: Rows
     first: int
     last: int
@@ -34,18 +38,29 @@ class Segment:
 
     @classmethod
     def of(cls, hashes: Ints, rows: Rows) -> Segment:
-        """Rows with the hashes of their keys, brought into order."""
-        order = np.argsort(hashes)
-        hashes = hashes[order]
-        sort_runs(hashes, rows.start, order)
-        rows = rows.take(order)
-        if not order.size:
-            return cls(hashes, rows, NEVER, -NEVER, 0)
-        first, last = int(rows.start.min()), int(rows.end.max())
-        return cls(hashes, rows, first, last, int((rows.end - rows.start).max()))
+        """Rows with the hashes of their keys."""
+        order = order_of(hashes, rows.start)
+        hashes, start, end = hashes[order], rows.start[order], rows.end[order]
+        return cls(hashes, start, end, order, rows, *_bounds(start, end))
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def pick(self, places: Ints) -> Segment:
+        """Some entries of the index, and their rows."""
+        if places.size == len(self):
+            return self
+        start, end = self.start[places], self.end[places]
+        rows = self.rows.take(self.order[places])
+        order = np.arange(places.size)
+        return Segment(self.hashes[places], start, end, order, rows, *_bounds(start, end))
+
+
+def _bounds(start: Ints, end: Ints) -> tuple[int, int, int]:
+    """The first start, the last end and the longest life."""
+    if not start.size:
+        return NEVER, ALWAYS, 0
+    return int(start.min()), int(end.max()), int((end - start).max())
 
 
 @dataclass(frozen=True)
@@ -80,10 +95,10 @@ class Segments:
 
     def add(self, segment: Segment, watermark: int) -> None:
         """Keep those rows of a segment that have not ended at the watermark."""
-        places = np.flatnonzero(segment.rows.end > watermark)
-        numbers = self._numbers(segment.rows.end[places])
+        places = np.flatnonzero(segment.end > watermark)
+        numbers = self._numbers(segment.end[places])
         for number in np.unique(numbers).tolist():
-            self._put(number, _picked(segment, places[numbers == number]))
+            self._put(number, segment.pick(places[numbers == number]))
         while sum(each != _NO_PARTITION for each in self.partitions) > _PARTITIONS:
             self._widen()
 
@@ -115,17 +130,10 @@ class Segments:
 
 def merged(first: Segment, second: Segment) -> Segment:
     """The rows of two segments as one."""
-    hashes = np.concatenate((first.hashes, second.hashes))
+    hashes = np.empty(len(first) + len(second), np.int64)
+    hashes[first.order] = first.hashes
+    hashes[second.order + len(first)] = second.hashes
     return Segment.of(hashes, concat([first.rows, second.rows]))
-
-
-def _picked(segment: Segment, places: Ints) -> Segment:
-    """Some rows of a segment, in order as they are."""
-    if places.size == len(segment):
-        return segment
-    rows = segment.rows.take(places)
-    first, last = int(rows.start.min()), int(rows.end.max())
-    return Segment(segment.hashes[places], rows, first, last, segment.longest)
 
 
 def matches(segment: Segment, hashes: Ints, start: Ints, end: Ints) -> Matches:
@@ -137,13 +145,12 @@ def matches(segment: Segment, hashes: Ints, start: Ints, end: Ints) -> Matches:
         return Matches(NONE, NONE, NONE, NONE)
     if segment.first >= end.max() or segment.last <= start.min():
         return Matches(NONE, NONE, NONE, NONE)
-    rows = segment.rows
     begins, counts = count_matches(
-        hashes, start, end, segment.hashes, rows.start, rows.end, segment.longest
+        hashes, start, end, segment.hashes, segment.start, segment.end, segment.longest
     )
-    asking = np.repeat(np.arange(hashes.size), counts)
-    kept, starts, ends = fill_matches(begins, counts, start, end, rows.start, rows.end)
-    return Matches(asking, kept, starts, ends)
+    return Matches(
+        *fill_matches(begins, counts, start, end, segment.start, segment.end, segment.order)
+    )
 
 
 def holds(segments: list[Segment], hashes: Ints) -> Ints:
@@ -165,29 +172,69 @@ def begins_of(segments: list[Segment]) -> Ints:
 _FEW = 32
 
 
+def order_of(hashes: Ints, start: Ints) -> Ints:
+    """The order of rows by hash, then by start; equal ones stay as they stand."""
+    if hashes.size < _RADIX:
+        order: Ints = np.lexsort((start, hashes))
+        return order
+    order = np.empty(hashes.size, np.int64)
+    room = np.empty(hashes.size, np.int64)
+    words = hashes.view(np.uint64) ^ _SIGN
+    radix_pass(words, np.empty(0, np.int64), np.uint64(64 - 2 * _DIGIT), room)
+    radix_pass(words, room, np.uint64(64 - _DIGIT), order)
+    sort_runs(words, start, order, np.uint64(64 - 2 * _DIGIT))
+    return order
+
+
+# From so many rows on, two passes over the leading bits beat sorting by comparisons.
+_RADIX = 1 << 13
+_DIGIT = 11
+_SIGN = np.uint64(1 << 63)
+
+
 @compiled
-def sort_runs(hashes: Ints, start: Ints, order: Ints) -> None:
-    """Bring rows of equal hashes into order of their starts; ``order`` says where each stood."""
+def radix_pass(words: Words, before: Ints, shift: np.uint64, after: Ints) -> None:
+    """Sort places by eleven bits of their words, equal ones as they stand in ``before``."""
+    places = np.zeros(1 << _DIGIT, np.int64)
+    mask = np.uint64((1 << _DIGIT) - 1)
+    for i in range(words.size):
+        places[(words[i] >> shift) & mask] += 1
+    total = 0
+    for digit in range(places.size):
+        count = places[digit]
+        places[digit] = total
+        total += count
+    for i in range(words.size):
+        row = before[i] if before.size else i
+        digit = (words[row] >> shift) & mask
+        after[places[digit]] = row
+        places[digit] += 1
+
+
+@compiled
+def sort_runs(words: Words, start: Ints, order: Ints, shift: np.uint64) -> None:
+    """Bring rows that agree in their leading bits into order of word and start."""
     begin = 0
-    while begin < hashes.size:
+    while begin < order.size:
         end = begin + 1
-        while end < hashes.size and hashes[end] == hashes[begin]:
+        head = words[order[begin]] >> shift
+        while end < order.size and words[order[end]] >> shift == head:
             end += 1
         if end - begin > _FEW:
             run = order[begin:end].copy()
-            run.sort()  # so that equal starts stay as they stood
-            within = np.argsort(start[run], kind="mergesort")
-            for i in range(within.size):
-                order[begin + i] = run[within[i]]
+            run = run[np.argsort(start[run], kind="mergesort")]
+            run = run[np.argsort(words[run], kind="mergesort")]
+            order[begin:end] = run
         else:
             for i in range(begin + 1, end):
                 place = order[i]
+                word, time = words[place], start[place]
                 at = i
-                while at > begin and (
-                    start[order[at - 1]] > start[place]
-                    or (start[order[at - 1]] == start[place] and order[at - 1] > place)
-                ):
-                    order[at] = order[at - 1]
+                while at > begin:
+                    other = order[at - 1]
+                    if words[other] < word or (words[other] == word and start[other] <= time):
+                        break
+                    order[at] = other
                     at -= 1
                 order[at] = place
         begin = end
@@ -257,10 +304,17 @@ def count_matches(
 
 @compiled
 def fill_matches(
-    begins: Ints, counts: Ints, start: Ints, end: Ints, kept_start: Ints, kept_end: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """The rows that were counted, and when each pair lives."""
+    begins: Ints,
+    counts: Ints,
+    start: Ints,
+    end: Ints,
+    kept_start: Ints,
+    kept_end: Ints,
+    order: Ints,
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """The pairs that were counted: who asks, where the row stands, and when the pair lives."""
     total = counts.sum()
+    asking = np.empty(total, np.int64)
     kept = np.empty(total, np.int64)
     starts = np.empty(total, np.int64)
     ends = np.empty(total, np.int64)
@@ -270,9 +324,10 @@ def fill_matches(
         stop = at + counts[i]
         while at < stop:
             if kept_end[place] > start[i]:
-                kept[at] = place
+                asking[at] = i
+                kept[at] = order[place]
                 starts[at] = max(start[i], kept_start[place])
                 ends[at] = min(end[i], kept_end[place])
                 at += 1
             place += 1
-    return kept, starts, ends
+    return asking, kept, starts, ends

@@ -33,6 +33,7 @@ class StrictJoin(WindowJoin):
 
     def __init__(self, node: Join, lifetimes: Sequence[int], *, partners: bool = False) -> None:
         super().__init__(node, lifetimes, partners=partners)
+        self._named = True
         count = len(lifetimes)
         self._pending = [Pending() for _ in lifetimes]
         self._members = [Members(lifetime, strict=True) for lifetime in lifetimes]

@@ -147,30 +147,33 @@ def windows(
     return found
 
 
-def join_sql(plan: RowPlan, node: Join, names: Sequence[str]) -> str:
-    """A join of windowed streams without residual as DuckDB SQL over tables with some names.
+def join_sql(node: Join, tables: Sequence[str], columns: Sequence[str]) -> str:
+    """A join of windowed streams, without residual, as DuckDB SQL.
 
-    The tables hold the columns of the inputs, and the row's time as ``"#t"``.
+    Each input is a table with the time of each row, ``"#t"``, and the columns of the input;
+    ``columns`` are their names, input by input.
     """
-    times = [f't{i}."#t"' for i in range(len(names))]
+    widths = [len(each.schema) for each in node.inputs]
+    places = [(i, at) for i, width in enumerate(widths) for at in range(width)]
+    names = {place: f't{place[0]}."{name}"' for place, name in zip(places, columns, strict=True)}
+    times = [f't{i}."#t"' for i in range(len(tables))]
     ends = [
-        f"{time} + {each.range}" if isinstance(each, Windowed) and each.range is not None else None
+        f"{time} + {each.range}"
         for time, each in zip(times, node.inputs, strict=True)
+        if isinstance(each, Windowed) and each.range is not None
     ]
-    finite = [end for end in ends if end is not None]
-    equal = [
-        f't0."{node.inputs[0].schema.names[first]}" = t{i}."{node.inputs[i].schema.names[other]}"'
-        for i in range(1, len(names))
+    begin, end = f"greatest({', '.join(times)})", f"least({', '.join(ends)})" if ends else "NULL"
+    where = [
+        f"{names[0, first]} = {names[i, other]}"
+        for i in range(1, len(tables))
         for first, other in zip(node.keys[0], node.keys[i], strict=True)
     ]
-    begin, end = f"greatest({', '.join(times)})", f"least({', '.join(finite)})"
-    columns = [f't{i}."{name}"' for i, each in enumerate(node.inputs) for name in each.schema.names]
-    sources = ", ".join(f'"{name}" t{i}' for i, name in enumerate(names))
-    where = " AND ".join([*equal, *([f"{begin} < {end}"] if finite else [])]) or "true"
-    del plan
+    where += [f"{begin} < {end}"] if ends else []
+    sources = ", ".join(f'"{name}" t{i}' for i, name in enumerate(tables))
+    shown = ", ".join(names.values())
     return (
-        f"SELECT {begin} valid_from, {end if finite else 'NULL'} valid_to, {', '.join(columns)} "
-        f"FROM {sources} WHERE {where}"
+        f"SELECT {begin} valid_from, {end} valid_to, {shown} FROM {sources} "
+        f"WHERE {' AND '.join(where) or 'true'}"
     )
 
 
