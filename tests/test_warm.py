@@ -43,6 +43,7 @@ from muntin.cli.demo_measure import draw
 from muntin.testing import trades
 from oracle.random_queries import queries
 from oracle.random_streams import stream
+from operators.test_random_plans import check
 
 class Names(event.Listener):
     found = []
@@ -63,6 +64,7 @@ for seed in range(12):
     rng = random.Random(seed)
     rows = stream(rng)
     muntin.aggregate(rows, ";".join(query.sql for query in queries(rng)), time="ts")
+    check(seed, plans=1)
 print(json.dumps(Names.found))
 assert compiled.compilations() == len(Names.found)
 """

@@ -17,6 +17,7 @@ from muntin_bench.report import Report
 ABOUT = {
     "aggregators": "the final techniques: steps a second, operations, latency, bytes",
     "local": "ten mixed queries in one call, against ten calls of polars",
+    "operators": "window joins of whole streams, against DuckDB",
     "optimizer": "what plans cost, how long planning takes, if estimates hold",
     "papers": "the papers' other figures and tables, with verdicts",
     "peers": "the same queries by other engines, which it installs first",

@@ -63,7 +63,7 @@ def run_rows(
     }
     zone = next(iter(frames.values())).zone
     plan = row_plan(queries, streams, zone)
-    engine = RowEngine(plan)
+    engine = RowEngine(plan, threads=pa.cpu_count())
     rows: dict[str, int] = {}
     bad: dict[str, int] = {}
     timed: dict[str, pa.Table] = {}
@@ -72,10 +72,10 @@ def run_rows(
         column = table[streams[name].timeline.column]
         rows[name], bad[name] = table.num_rows, column.null_count
         timed[name] = table.filter(column.is_valid()) if bad[name] else table
-    found, left = engine.feed(timed, {}), engine.close()
+    found = engine.close(timed)
     answers = {}
     for query, final in zip(queries, plan.finals, strict=True):
-        table = pa.concat_tables([found[final.name], left[final.name]])
+        table = found[final.name]
         first = "" if list(frames) == [""] else query.source.lower()
         answers[final.name] = TableAnswer(table, frames[first].restore)
     return RowOutcome(answers, plan, Counter(engine.statistics.errors), rows, bad)

@@ -12,6 +12,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from importlib.util import find_spec
 from itertools import product
@@ -25,8 +26,22 @@ import pyarrow as pa
 from muntin.aggregates.registry import BUILT_IN, resolve
 from muntin.api import aggregate
 from muntin.errors import MuntinError, QueryError
+from muntin.expressions import bind_text
 from muntin.expressions import types as t
 from muntin.plan import SharedPlan, Strategy
+from muntin.plan.operators import (
+    Column,
+    Difference,
+    Distinct,
+    Exists,
+    Join,
+    Node,
+    RowFinal,
+    RowPlan,
+    StreamSchema,
+    Windowed,
+)
+from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.queries import queries as read_queries
@@ -341,6 +356,53 @@ _STREAMED = (
 )
 
 
+def _row_queries() -> None:
+    """Joins, absences, distinct rows and differences, of few rows and of many."""
+    from muntin.operators import RowEngine  # noqa: PLC0415  it brings numba
+
+    rows = _rows(20_000, groups=5000)
+    timeline = Timeline.of(rows.schema, "place")
+    streams = dict.fromkeys("ab", StreamSchema(rows.schema, timeline))
+
+    def window(stream: str, names: Sequence[str]) -> Windowed:
+        columns = [Column(f"{stream}_{name}", bind_text(name, rows.schema)) for name in names]
+        return Windowed(stream, 40, None, tuple(columns))
+
+    for names in (["g"], ["string", "decimal"], ["boolean", "double"]):
+        left, right = (window(stream, names) for stream in "ab")
+        places = tuple(range(len(names)))
+        keys = (places, places)
+        absent = Exists(left, right, keys, negated=True)
+        same = bind_text(f"a_{names[0]} <= b_{names[0]}", Join((left, right), keys).schema)
+        roots: list[Node] = [
+            Join((left, right), keys),
+            Join((absent, right), keys),
+            absent,
+            replace(absent, residual=same),
+            replace(absent, whole=True),
+            Distinct(left),
+            Distinct(absent),
+            *(Difference(left, right, kind) for kind in ("all", "except", "intersect")),
+        ]
+        finals = [
+            RowFinal(f"q{place}", root, timeline, output="final")
+            for place, root in enumerate(roots)
+        ]
+        finals += [
+            RowFinal("pieces", roots[5], timeline),
+            RowFinal("log", absent, timeline, output="changes"),
+            RowFinal("ends", absent, timeline, slide=7, range=40),
+            RowFinal("came", absent, timeline, slide=7, range=40, show="istream"),
+        ]
+        plan = RowPlan(streams, tuple(finals))
+        engine = RowEngine(plan)
+        for begin, end in ((0, 500), (500, 1000), (1000, 20_000)):
+            batch = rows.slice(begin, end - begin)
+            engine.feed({"a": batch, "b": batch}, {"a": end, "b": end - 3})
+            engine = RowEngine.restore(plan, engine.snapshot())
+        engine.close()
+
+
 def _spark_stages() -> None:
     """What Spark's workers do, in this process: partials packed, split, unpacked and merged."""
     if find_spec("pyspark") is None:
@@ -387,4 +449,5 @@ KINDS: dict[str, Callable[[], None]] = {
     "groups": _groups,
     "shapes of data": _shapes,
     "streams": _streams,
+    "rows with lifetimes": _row_queries,
 }

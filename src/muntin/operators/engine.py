@@ -96,11 +96,16 @@ class RowEngine:
             self._see(stream, batch)
         return self._run(batches)
 
-    def close(self) -> dict[str, pa.Table]:
-        """All results that are left, with their whole lifetimes: no more rows will come."""
-        self._watermarks = dict.fromkeys(self._watermarks, NEVER)
+    def close(self, batches: Mapping[str, pa.Table] | None = None) -> dict[str, pa.Table]:
+        """All results that are left, with their whole lifetimes: no more rows will come.
+
+        Args:
+            batches: The last rows of each stream, if there are any.
+        """
+        over = dict.fromkeys(self._watermarks, NEVER)
+        found = self.feed(batches or {}, over)
         self._is_closed = True
-        return self._run({})
+        return found
 
     def _check(self, batches: Mapping[str, pa.Table], watermarks: Mapping[str, int]) -> None:
         for stream in (*batches, *watermarks):

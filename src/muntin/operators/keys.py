@@ -7,8 +7,10 @@ In joins NULL equals nothing; as values of DISTINCT and EXCEPT, NULLs are equal.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +23,7 @@ from muntin.operators.rows import Columns
 
 _WIDTHS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _DECIMAL = 16
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 _NULL = np.uint64(0x8CB92BA72F3D8DD7)
 _EMPTY = np.empty(0, np.bool_)
 
@@ -245,7 +248,7 @@ def _words(column: pa.Array) -> Ints:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     if not len(column):
-        return np.empty(0, np.int64)
+        return _frozen(np.empty(0, np.int64))
     width = column.type.bit_width
     stored = np.frombuffer(column.buffers()[1], _WIDTHS[width])
     stored = stored[column.offset : column.offset + len(column)]
@@ -254,14 +257,21 @@ def _words(column: pa.Array) -> Ints:
         # A sum with 0.0 turns -0.0 into 0.0 and leaves all else as it is.
         values = values + values.dtype.type(0)
         stored = np.where(np.isnan(values), values.dtype.type(np.nan), values).view(_WIDTHS[width])
-    return stored.astype(np.int64, copy=False)
+    return _frozen(stored.astype(np.int64, copy=False))
+
+
+def _frozen(values: Array) -> Array:
+    """A view that cannot be written, as Arrow's memory mostly is: one type less for kernels."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def _bytes(column: pa.Array) -> tuple[Offsets, Bytes]:
     """Where each value's bytes begin and end, and the bytes."""
     begin, end = column.offset, column.offset + len(column)
     buffer = column.buffers()[-1]
-    data = np.frombuffer(buffer if buffer is not None else b"", np.uint8)
+    data = _frozen(np.frombuffer(buffer if buffer is not None else b"", np.uint8))
     if pa.types.is_decimal(column.type):
         return _DECIMAL * np.arange(begin, end + 1, dtype=np.int64), data
     if not len(column):

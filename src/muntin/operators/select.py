@@ -94,8 +94,8 @@ class Leaf:
                 f"the time column {self._timeline.column!r} has NULL values",
                 hint="leave such rows out",
             )
-        ticks: Ints = self._timeline.to_ticks(times).to_numpy()
-        return ticks
+        # Copied, as Arrow's memory cannot be written, which is another type to kernels.
+        return np.array(self._timeline.to_ticks(times))
 
 
 class Selection:
