@@ -239,3 +239,20 @@ def test_row_queries_need_streams_by_name() -> None:
         muntin.stream(TOTAL, COLUMNS["orders"], idle="1 second")
     with pytest.raises(DataError, match="time says nothing of 'payments'"):
         muntin.stream(JOIN, COLUMNS, {"orders": "ts"})
+
+
+def test_a_failure_half_way_ends_the_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The aggregates have taken the batch, the operators have not: answers would be lost."""
+
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    stream = group([JOIN, TOTAL])
+    monkeypatch.setattr("muntin.operators.RowEngine.feed", fail)
+    with pytest.raises(MemoryError):
+        stream.feed(orders((1, 7, 5.0)), "orders")
+    monkeypatch.undo()
+    with pytest.raises(DataError, match="the streams failed"):
+        stream.feed(orders((1, 7, 5.0)), "orders")
+    with pytest.raises(DataError, match="the streams failed"):
+        stream.snapshot()

@@ -48,7 +48,7 @@ def _summary(file: Path, pipeline: Pipeline) -> str:
     counts = {
         "stream": len(pipeline.streams),
         "table": len(pipeline.tables),
-        "query": sum(map(len, pipeline.queries.values())),
+        "query": sum(map(len, pipeline.queries.values())) + len(pipeline.rows),
         "sink": len(pipeline.sinks),
     }
     words = [count(number, noun) for noun, number in counts.items() if number]
@@ -109,7 +109,17 @@ def _model(file: Path, pipeline: Pipeline) -> dict[str, Any]:
         {"name": sink.name, "format": sink.format, "line": sink.place.line}
         for sink in pipeline.sinks
     ]
-    model = {"streams": streams, "tables": tables, "sinks": sinks}
+    rows = [
+        {
+            "name": query.name,
+            "line": pipeline.places[query.name].line,
+            "sql": query.sql(),
+            "streams": list(query.streams),
+            "sinks": [sink.name for sink in pipeline.sinks_of(query.name)],
+        }
+        for query in pipeline.rows
+    ]
+    model = {"streams": streams, "tables": tables, "sinks": sinks, "row_queries": rows}
     notes = _notes(pipeline)
     return {"file": str(file), "ok": True, "problems": [], "notes": notes, **model}
 

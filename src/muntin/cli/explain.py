@@ -39,7 +39,10 @@ def explain(
     Example: muntin explain trades.sql --format svg > plan.svg
     """
     pipeline = read_file(file, settings)
-    sys.stdout.write(_explained(pipeline, _chosen(pipeline, stream), format_).rstrip("\n") + "\n")
+    chosen = _chosen(pipeline, stream)
+    explained = {each.name: pipeline.plan(each.name).explain(format_.value) for each in chosen}
+    rows = pipeline.row_plan().explain(format_.value) if pipeline.rows and stream is None else None
+    sys.stdout.write(_explained(explained, rows, format_).rstrip("\n") + "\n")
 
 
 def _chosen(pipeline: Pipeline, name: str | None) -> tuple[StreamSpec, ...]:
@@ -47,19 +50,23 @@ def _chosen(pipeline: Pipeline, name: str | None) -> tuple[StreamSpec, ...]:
 
     streams = pipeline.streams if name is None else (pipeline.stream(name),)
     chosen = tuple(stream for stream in streams if pipeline.queries[stream.name])
-    if not chosen:
+    if not chosen and (name is not None or not pipeline.rows):
         raise MuntinError("there are no queries to explain", hint="write CREATE QUERY ... AS ...")
     return chosen
 
 
-def _explained(pipeline: Pipeline, streams: tuple[StreamSpec, ...], form: PlanFormat) -> str:
-    plans = {stream.name: pipeline.plan(stream.name).explain(form.value) for stream in streams}
+def _explained(plans: dict[str, str], rows: str | None, form: PlanFormat) -> str:
+    """The plan of each stream, and that of row queries, which may read several."""
     if form == PlanFormat.JSON:
-        return json.dumps({name: json.loads(plan) for name, plan in plans.items()}, indent=2)
-    if len(plans) == 1:
-        return next(iter(plans.values()))
+        found = {name: json.loads(plan) for name, plan in plans.items()}
+        # No stream has a name with a space in it.
+        found |= {} if rows is None else {"row queries": json.loads(rows)}
+        return json.dumps(found, indent=2)
+    if len(plans) + (rows is not None) == 1:
+        return rows or next(iter(plans.values()))
     if form == PlanFormat.TEXT:
-        return "\n".join(f"stream {name}\n{plan.rstrip()}\n" for name, plan in plans.items())
+        parts = [f"stream {name}\n{plan.rstrip()}\n" for name, plan in plans.items()]
+        return "\n".join(parts if rows is None else [*parts, f"row queries\n{rows.rstrip()}\n"])
     from muntin.errors import MuntinError  # noqa: PLC0415 - as above
 
     names = ", ".join(plans)

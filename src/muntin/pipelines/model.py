@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +12,11 @@ import pyarrow as pa
 from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.expressions.zone_names import zone
 from muntin.plan import SharedPlan, Strategy
+from muntin.plan.operators import RowPlan, StreamSchema
+from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
-from muntin.queries import Query
+from muntin.planner.rows import row_plan
+from muntin.queries import Query, RowQuery
 from muntin.windows import DurationLike
 
 # What Spark's readers call our options.
@@ -131,6 +134,7 @@ class Pipeline:
         queries: The queries over each stream, by the stream's name.
         sinks: The sinks, in order.
         places: Where each query was written, by its name.
+        rows: Queries over rows with lifetimes, which may read several streams.
     """
 
     file: str | None
@@ -139,6 +143,7 @@ class Pipeline:
     queries: Mapping[str, tuple[Query, ...]]
     sinks: tuple[SinkSpec, ...]
     places: Mapping[str, Place]
+    rows: tuple[RowQuery, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -177,6 +182,20 @@ class Pipeline:
             tables=self.schemas(),
             zone=zone(source.timezone or "UTC"),
         )
+
+    def row_plan(self) -> RowPlan:
+        """The operators of the queries over rows with lifetimes."""
+        return plan_rows(self.rows, self.streams)
+
+
+def plan_rows(queries: Iterable[RowQuery], streams: Iterable[StreamSpec]) -> RowPlan:
+    """The plan of row queries over streams of a file."""
+    known = list(streams)
+    schemas = {
+        each.name: StreamSchema(each.schema, Timeline.of(each.schema, each.time)) for each in known
+    }
+    local = next((each.timezone for each in known if each.timezone), None)
+    return row_plan(queries, schemas, zone(local or "UTC"))
 
 
 def _spark_options(form: str, options: Mapping[str, Any]) -> dict[str, str]:

@@ -7,7 +7,15 @@ from pathlib import Path
 
 from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.pipelines.checks import QueryChecker
-from muntin.pipelines.model import Pipeline, PipelineError, Place, SinkSpec, StreamSpec, TableSpec
+from muntin.pipelines.model import (
+    Pipeline,
+    PipelineError,
+    Place,
+    SinkSpec,
+    StreamSpec,
+    TableSpec,
+    plan_rows,
+)
 from muntin.pipelines.sources import Declarations
 from muntin.queries import (
     CreateQuery,
@@ -16,6 +24,7 @@ from muntin.queries import (
     CreateSource,
     DropQuery,
     ParsedFile,
+    RowQuery,
     SourceText,
     parse_file,
 )
@@ -72,7 +81,7 @@ class _Reader:
         self.problems = list(self.parsed.problems)
         folder = Path.cwd() if file is None else Path(file).absolute().parent
         self.declarations = Declarations(file, folder, variables)
-        self.queries: dict[str, CreateQuery] = {}
+        self.queries: dict[str, CreateQuery | CreateRows] = {}
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
 
@@ -100,6 +109,7 @@ class _Reader:
             },
             sinks=sinks,
             places=places,
+            rows=tuple(one.query for one in self.queries.values() if isinstance(one, CreateRows)),
         )
 
     def _place(self, start: int) -> Place:
@@ -133,13 +143,8 @@ class _Reader:
     def _apply(self) -> None:
         """Queries as they are after the last statement."""
         for statement in self.parsed.statements:
-            if isinstance(statement, CreateQuery):
+            if isinstance(statement, CreateQuery | CreateRows):
                 self.queries[statement.query.name.lower()] = statement
-            elif isinstance(statement, CreateRows):
-                message = "a query over rows with lifetimes cannot be run from a file yet"
-                hint = "run it in Python, with muntin.aggregate or muntin.stream"
-                where, name = statement.query.text, statement.query.name
-                self.problems.append(where.problem(statement.start, message, hint, name))
             elif isinstance(statement, DropQuery):
                 dropped = self.queries.pop(statement.name.lower(), None)
                 if dropped is None and statement.name.lower() not in self.parsed.names["QUERY"]:
@@ -161,6 +166,9 @@ class _Reader:
         }
         routed: dict[str, list[CreateQuery]] = {name: [] for name in self.streams}
         for statement in self.queries.values():
+            if isinstance(statement, CreateRows):
+                self._check_rows(statement.query)
+                continue
             source = statement.query.source.lower()
             if source in checkers:
                 routed[source].append(statement)
@@ -168,6 +176,16 @@ class _Reader:
             elif declared.get(source) != "stream":
                 self._no_stream(statement, declared)
         return routed
+
+    def _check_rows(self, query: RowQuery) -> None:
+        """Problems of a row query; none while a stream that it reads cannot be read itself."""
+        names = [name.lower() for name in query.streams]
+        if any(name in self.parsed.names["STREAM"] and name not in self.streams for name in names):
+            return
+        try:
+            plan_rows([query], self.streams.values())
+        except QueryError as error:
+            self.problems += error.problems
 
     def _no_stream(self, statement: CreateQuery, declared: Mapping[str, str]) -> None:
         query = statement.query

@@ -6,7 +6,8 @@ import pickle
 import time as clock
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -132,9 +133,10 @@ class StreamGroup:
         rows, largest = member.timely(given, self._watermarks.clocks[name].watermark)
         before = self._errors()
         found = member.feed(given)
-        self._watermarks.take(name, largest, _now())
-        found |= self._settled()
-        found |= self._rows.feed({name: rows}, self._watermarks.watermarks)
+        with self._changing():
+            self._watermarks.take(name, largest, _now())
+            found |= self._settled()
+            found |= self._rows.feed({name: rows}, self._watermarks.watermarks)
         return self._results(found, given.rows, before)
 
     def advance(self, to: Any, name: str | None = None) -> Results:
@@ -148,11 +150,23 @@ class StreamGroup:
         """
         self._check()
         before = self._errors()
-        for each in self._members if name is None else [self._named(name)]:
-            self._watermarks.advance(each, self._members[each].intake.tick(to))
-        found = self._settled()
-        found |= self._rows.feed({}, self._watermarks.watermarks)
+        names = self._members if name is None else [self._named(name)]
+        ticks = {each: self._members[each].intake.tick(to) for each in names}
+        with self._changing():
+            for each, tick in ticks.items():
+                self._watermarks.advance(each, tick)
+            found = self._settled()
+            found |= self._rows.feed({}, self._watermarks.watermarks)
         return self._results(found, 0, before)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """What fails in here has changed some streams and not others: nothing can go on then."""
+        try:
+            yield
+        except BaseException:
+            self._failure = "the streams failed while they answered a batch"
+            raise
 
     def _settled(self) -> dict[str, pa.Table]:
         """What is due after idle streams kept up with the others."""
