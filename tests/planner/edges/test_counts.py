@@ -153,6 +153,23 @@ def test_auto_stops_at_its_limit(monkeypatch):
     assert "estimate_edge_rate" in str(caught.value.hint)
 
 
+def test_digits_that_all_classes_fix_take_the_work_of_one_after_the_other():
+    # A second is twelve digits of microseconds, which all three classes fix; 6 and 10 share one.
+    seconds = [(6, 0), (10, 2), (7, 1)]
+    classes = [(slide * 10**6, shift * 10**6) for slide, shift in seconds]
+    free, total = uncovered(seconds, limit=2)
+    assert uncovered(seconds, limit=1) is None
+    assert uncovered(classes, limit=12 * 3 + 2) == (total * (10**6 - 1) + free, total * 10**6)
+    assert uncovered(classes, limit=12 * 3 + 1) is None
+
+
+def test_digits_that_all_classes_fix_to_different_values():
+    classes = [(6, 0), (6, 1), (10, 2), (10, 3), (14, 5), (22, 4)]
+    period = lcm(*(slide for slide, _ in classes))
+    free = sum(all(t % slide != shift for slide, shift in classes) for t in range(period))
+    assert Fraction(*uncovered(classes, limit=1000)) == Fraction(free, period)
+
+
 def test_a_chain_of_slides_longer_than_the_depth_is_given_up_not_overflowed():
     primes = [p for p in range(2, 6000) if all(p % d for d in range(2, int(p**0.5) + 1))]
     chain = [(a * b, 0) for a, b in pairwise(primes)]

@@ -10,7 +10,9 @@ to 2ⁿ terms; here, most classes die with the first few digits, and the rest fa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from math import gcd, prod
+from operator import and_
 from typing import TypeAlias
 
 from muntin.windows.edges import EdgeClass
@@ -34,7 +36,7 @@ def uncovered(classes: Sequence[EdgeClass], limit: int) -> tuple[int, int] | Non
     """
     elimination = _Elimination(DigitForm(classes), limit)
     try:
-        return elimination.free_of(elimination.form.sets, 0)
+        return elimination.free()
     except _WorkExceededError:
         return None
 
@@ -46,6 +48,23 @@ class _Elimination:
         self.form = form
         self._left = limit
         self._known: dict[frozenset[int], tuple[int, int]] = {}
+
+    def free(self) -> tuple[int, int]:
+        """Combinations that lie in no class, and all combinations of the classes' digits.
+
+        Slides of whole seconds, counted in microseconds, fix a dozen digits to one value each.
+        Such digits are eliminated at once, with the work of one after the other.
+        """
+        form, sets = self.form, self.form.sets
+        common = reduce(and_, sets)
+        digits, reach, _ = form.parts(common)
+        # A digit that all classes fix, to different values, may have its turn among these.
+        if len(sets) < 2 or reach != reduce(and_, (form.parts(fixed)[1] for fixed in sets)):
+            return self.free_of(sets, 0)
+        self._spend(len(digits) * len(sets), len(digits))
+        count, total = self.free_of([fixed ^ common for fixed in sets], len(digits))
+        size = form.total(common)
+        return (size - 1) * total + count, size * total
 
     def free_of(self, sets: Sequence[int], depth: int) -> tuple[int, int]:
         """Combinations that lie in none of the sets, and all combinations of their digits."""
@@ -63,9 +82,7 @@ class _Elimination:
         return count, total
 
     def _eliminate(self, sets: list[int], depth: int) -> tuple[int, int]:
-        self._left -= len(sets)
-        if self._left < 0 or depth == MAX_DEPTH:
-            raise _WorkExceededError
+        self._spend(len(sets), depth + 1)
         form = self.form
         digit, total = _most_shared(form, sets)
         size = form.sizes[digit]
@@ -80,13 +97,24 @@ class _Elimination:
             result += count * (total // (size * part))
         return result, total
 
+    def _spend(self, work: int, depth: int) -> None:
+        self._left -= work
+        if self._left < 0 or depth > MAX_DEPTH:
+            raise _WorkExceededError
+
 
 def _components(form: DigitForm, sets: Iterable[int]) -> list[list[int]]:
     """Sets that share digits with one another, directly or through others; the last one first."""
     groups: list[tuple[int, list[int]]] = []
+    known = form.known
     for fixed in sets:
-        reach = form.parts(fixed)[1]
+        reach = (known.get(fixed) or form.parts(fixed))[1]
         met = [group for group in groups if group[0] & reach]
+        if len(met) == 1 and met[0] is groups[-1]:
+            # Most sets belong to the group of the set before.
+            met[0][1].append(fixed)
+            groups[-1] = (met[0][0] | reach, met[0][1])
+            continue
         if met:
             groups = [group for group in groups if not group[0] & reach]
         members = met[-1][1] if met else []
@@ -102,8 +130,9 @@ def _components(form: DigitForm, sets: Iterable[int]) -> list[list[int]]:
 def _most_shared(form: DigitForm, sets: Sequence[int]) -> tuple[int, int]:
     """The digit that most sets fix, and the combinations of all their digits."""
     uses: dict[int, int] = {}
+    known = form.known
     for fixed in sets:
-        for digit in form.parts(fixed)[0]:
+        for digit in (known.get(fixed) or form.parts(fixed))[0]:
             uses[digit] = uses.get(digit, 0) + 1
     total = prod(form.sizes[digit] for digit in uses)
     # Of equally shared digits the one with fewest values: it makes the fewest branches.
@@ -134,8 +163,8 @@ class _Index:
 
     def has_part_of(self, whole: int) -> bool:
         """Whether one of the sets is contained in another set."""
-        by_lowest = self._by_lowest
-        for lowest in self._form.parts(whole)[2]:
+        by_lowest, form = self._by_lowest, self._form
+        for lowest in (form.known.get(whole) or form.parts(whole))[2]:
             for fixed in by_lowest.get(lowest, ()):
                 if fixed & whole == fixed:
                     return True
@@ -213,6 +242,7 @@ class DigitForm:
         bits: For each digit, the bits that stand for its values; values no class asks for have
             none.
         sets: One integer for each class.
+        known: The parts of sets as far as they were asked for; to look there saves a call.
 
     >>> form = DigitForm([(4, 3), (6, 0)])
     >>> form.sizes, [bin(fixed) for fixed in form.sets]
@@ -225,13 +255,13 @@ class DigitForm:
         self._digit_of_bit: list[int] = []
         self._digit_at: dict[tuple[int, int], int] = {}
         self._bit_of: dict[tuple[int, int], int] = {}
-        self._read: dict[int, Parts] = {}
+        self.known: dict[int, Parts] = {}
         base = coprime_base(slide for slide, _ in classes)
         self.sets = [self._fixed(edge_class, base) for edge_class in classes]
 
     def parts(self, fixed: int) -> Parts:
         """The digits that a set fixes, all bits of those digits, and the set's own, rising."""
-        found = self._read.get(fixed)
+        found = self.known.get(fixed)
         if found is None:
             digits, bits, reach, rest = [], [], 0, fixed
             while rest:
@@ -240,7 +270,7 @@ class DigitForm:
                 bits.append(lowest)
                 reach |= self.bits[digits[-1]]
                 rest ^= lowest
-            found = self._read[fixed] = tuple(digits), reach, tuple(bits)
+            found = self.known[fixed] = tuple(digits), reach, tuple(bits)
         return found
 
     def total(self, fixed: int) -> int:
