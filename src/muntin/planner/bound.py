@@ -55,3 +55,17 @@ class BoundQuery:
         """Every accumulator the query needs, the count of rows first."""
         needed = [accumulator for call in self.calls for accumulator in call.accumulators()]
         return (COUNT_ROWS, *needed)
+
+    def asked_by(self, query: Query, axis: Axis, predicate: Bound | None) -> BoundQuery:
+        """What another query shows, if it shows the same."""
+        return BoundQuery(
+            query,
+            axis,
+            self.grouping,
+            predicate,
+            self.calls,
+            self.outputs,
+            self.having,
+            self.lowered_schema,
+            self.relation,
+        )

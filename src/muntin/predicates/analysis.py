@@ -32,6 +32,8 @@ from muntin.predicates.order import Code
 from muntin.predicates.regions import EVERYWHERE, NOWHERE, Region, bit_region, region_of, table_size
 from muntin.predicates.shape import Shape
 
+# Conditions whose regions are remembered from one set to the next.
+_MOST_KNOWN = 1 << 14
 # A table with more entries is given up: the condition is then evaluated row by row.
 MAX_ENTRIES = 1 << 16
 MAX_PATTERNS = 1 << 10
@@ -236,6 +238,37 @@ def analyze(conditions: Sequence[Bound | None]) -> Analysis:
     return Analyzer()(conditions)
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A condition that was solved, and the dimensions of its regions: can they fail?"""
+
+    bound: Bound
+    solved: Solved
+    dimensions: tuple[tuple[str, Bound, bool], ...]
+
+
+# By the identity of the condition, which is kept with it: one text may mean several things, each
+# over a schema of its own. Sets of different schemas and threads share it.
+_known: dict[int, _Known] = {}
+
+
+def _recall(bound: Bound, normalizer: Normalizer) -> Solved:
+    """The regions of a condition, solved once as long as it lasts."""
+    known = _known.get(id(bound))
+    if known is None or known.bound is not bound:
+        solved = solve(bound, normalizer)
+        keys = {*solved.accepts.dimensions, *solved.fails.dimensions}
+        dimensions = ((key, normalizer.dimensions[key], normalizer.failing[key]) for key in keys)
+        known = _Known(bound, solved, tuple(dimensions))
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[id(bound)] = known
+    for key, dimension, can_fail in known.dimensions:
+        normalizer.dimensions.setdefault(key, dimension)
+        normalizer.failing.setdefault(key, can_fail)
+    return known.solved
+
+
 class Analyzer:
     """Analyses sets of conditions over one schema that change little from one to the next.
 
@@ -266,7 +299,7 @@ class Analyzer:
     def _solve(self, text: str, bound: Bound | None) -> Solved:
         if bound is None:
             return ALWAYS
-        return self._solved.get(text) or solve(bound, self._normalizer)
+        return self._solved.get(text) or _recall(bound, self._normalizer)
 
 
 def conjunction(*conditions: Bound | None) -> Bound | None:

@@ -35,15 +35,21 @@ def unify(nodes: list[Node]) -> list[Node]:
     >>> [node.value for node in unify([number("5"), string("7")])]
     [5, 7]
     """
-    kinds = [node.type for node in nodes if not _is_text(node)]
+    texts = [_is_text(node) for node in nodes]
+    kinds = [node.type for node, is_text in zip(nodes, texts, strict=True) if not is_text]
     others = [kind for kind in kinds if kind not in (t.STRING, t.NULL)]
     if not others:
         return [coerce(node, t.common_types([n.type for n in nodes])) for node in nodes]
     common = t.common_types(kinds)
+    if not any(texts):
+        return [coerce(node, common) for node in nodes]
     # Spark reads a string beside any integer as BIGINT and beside any fraction as DOUBLE.
     as_number = t.BIGINT if t.is_integer(common) else t.DOUBLE
     reading = as_number if t.is_number(common) else common
-    read = [coerce(node, reading) if _is_text(node) else node for node in nodes]
+    read = [
+        coerce(node, reading) if is_text else node
+        for node, is_text in zip(nodes, texts, strict=True)
+    ]
     common = t.common_types([node.type for node in read])
     return [coerce(node, common) for node in read]
 

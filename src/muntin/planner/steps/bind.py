@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -33,6 +34,9 @@ from muntin.planner.bound import BoundCall, BoundQuery
 from muntin.planner.draft import Draft
 from muntin.queries import AggregateCall, Join, Output, Query, replace_calls
 from muntin.queries.sql.aggregate_calls import constant_of
+
+# Bound conditions that are remembered from plan to plan, for each schema.
+_MOST_CONDITIONS = 1 << 14
 
 Result = TypeVar("Result")
 
@@ -80,7 +84,7 @@ class Binding:
 
     What a query shows (its groups, outputs and HAVING) and its WHERE are told apart, since
     queries of a set often have one in common. Aggregates are resolved when they are first seen:
-    a binding is for the queries of one plan.
+    a binding is for the queries of one plan. Conditions have none, and outlive it.
     """
 
     def __init__(
@@ -94,7 +98,8 @@ class Binding:
         self._timeline = timeline
         self._relations = Relations(schema, tables or {}, zone)
         self._shown: dict[Hashable, BoundQuery] = {}
-        self._predicates: dict[Hashable, Bound | None] = {}
+        self._keys: dict[tuple[int, ...], tuple[Query, Hashable]] = {}
+        self._predicates: dict[int, dict[Hashable, Bound]] = {}
         self._binders: dict[int, Binder] = {}
 
     def bind(self, query: Query) -> BoundQuery:
@@ -107,23 +112,46 @@ class Binding:
 
     def _bind(self, query: Query) -> BoundQuery:
         related = self._relations.of(query)
-        relation, where = related.relation, query.where
-        outputs = (*query.group_by, *query.select)
-        key = (
-            id(related),
-            len(query.group_by),
-            tuple((output.name, structure(output.node)) for output in outputs),
-            None if query.having is None else structure(query.having),
-        )
+        relation = related.relation
+        key = (id(related), self._key(query))
         if key not in self._shown:
             bare = related.named(replace(query, where=None))
             self._shown[key] = _Binder(bare, relation, self._timeline).bind()
-        asked = (id(related), None if where is None else structure(where))
-        if asked not in self._predicates:
-            self._predicates[asked] = self._where(query, related)
+        predicate = self._predicate(query, related)
         axis = _Binder(query, relation, self._timeline).axis()
-        predicate = self._predicates[asked]
-        return replace(self._shown[key], query=query, axis=axis, predicate=predicate)
+        return self._shown[key].asked_by(query, axis, predicate)
+
+    def _key(self, query: Query) -> Hashable:
+        """What a query shows; queries that were read alike have it in common, node by node."""
+        place = (id(query.group_by), id(query.select), id(query.having))
+        if place not in self._keys:
+            outputs = (*query.group_by, *query.select)
+            key = (
+                len(query.group_by),
+                tuple((output.name, structure(output.node)) for output in outputs),
+                None if query.having is None else structure(query.having),
+            )
+            # The query is kept with it, or others might come to lie at the same place.
+            self._keys[place] = query, key
+        return self._keys[place][1]
+
+    def _predicate(self, query: Query, related: Related) -> Bound | None:
+        if query.where is None:
+            return None
+        if id(related) not in self._predicates:
+            relation = related.relation
+            # How joined columns are named depends on the joins.
+            lasting = {} if query.joins else _conditions(relation.schema, relation.zone)
+            self._predicates[id(related)] = lasting
+        known, asked = self._predicates[id(related)], structure(query.where)
+        found = known.get(asked)
+        if found is None:
+            found = self._where(query, related)
+            assert found is not None
+            if len(known) >= _MOST_CONDITIONS:
+                known.clear()
+            known[asked] = found
+        return found
 
     def _where(self, query: Query, related: Related) -> Bound | None:
         relation = related.relation
@@ -133,6 +161,15 @@ class Binding:
             query = related.named(replace(query, select=(), group_by=(), having=None))
         binder = self._binders[id(related)]
         return _Binder(query, relation, self._timeline, binder).predicate()
+
+
+@lru_cache(maxsize=8)
+def _conditions(schema: pa.Schema, zone: Zone) -> dict[Hashable, Bound]:
+    """Conditions over a schema by their structure, as bound for plans before.
+
+    A running plan changes by a query or two, and the conditions of all others stay.
+    """
+    return {}
 
 
 class _Binder:
