@@ -221,6 +221,17 @@ def test_restore_shows_once_what_no_window_end_saw() -> None:
     assert found == [(-2, 5), (3, 10)]
 
 
+def test_rows_that_never_end_are_shown_until_nothing_changes() -> None:
+    # a  ----->
+    # b     ====     so that a is shown up to the first window end after 8
+    union = Union((leaf("a", None), leaf("b", 4)))
+    found = lives(union, {"a": at(1), "b": at(4)}, slide=3, range=4)
+    assert sorted(end for _, end in found) == [3, 6, 6, 9]
+    hidden = absent(leaf("a", None), leaf("b", 4))
+    found = lives(hidden, {"a": at(1), "b": at(4)}, slide=3, range=4)
+    assert sorted(end for _, end in found) == [3, 9]
+
+
 def test_equal_rows_that_follow_each_other_neither_enter_nor_leave() -> None:
     plan = RowPlan(
         STREAMS,

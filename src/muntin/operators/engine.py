@@ -19,7 +19,7 @@ from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
 from muntin.operators.segments import Segment
 from muntin.operators.snapshot import load, pack, unpack
 from muntin.operators.window_ends import Differences, WindowEnds
-from muntin.plan.operators import RowFinal, RowPlan
+from muntin.plan.operators import RowFinal, RowPlan, leaves
 
 _CLASSES: dict[str, type] = {
     kind.__name__: kind for kind in (Rows, Changes, Segment, LogChunk, CalendarChunk)
@@ -134,10 +134,19 @@ class RowEngine:
         shown = {}
         for final in self._plan.finals:
             found = changes[self._graph.roots[final.name]]
-            table = self._outputs[final.name].step(found, self._watermark(final.streams))
+            shows = self._outputs[final.name]
+            if isinstance(shows, WindowEnds):
+                shows.horizon = self._horizon(final)
+            table = shows.step(found, self._watermark(final.streams))
             self._results[final.name] += table.num_rows
             shown[final.name] = table
         return shown
+
+    def _horizon(self, final: RowFinal) -> int:
+        """The last time at which a row of a query may begin or end, by what has come."""
+        return max(
+            self._seen.get(leaf.stream, ALWAYS) + (leaf.range or 0) for leaf in leaves(final.root)
+        )
 
     def _watermark(self, streams: Streams) -> int:
         return min(self._watermarks[stream] for stream in streams)

@@ -44,7 +44,7 @@ class Grid:
 class WindowEnds:
     """The rows alive at each window end."""
 
-    STATE = ("_joined", "_pending", "_kept", "_short", "_told", "_horizon")
+    STATE = ("_joined", "_pending", "_kept", "_short", "_told")
 
     def __init__(self, final: RowFinal, lifetime: int, since: int, *, strict: bool) -> None:
         self._final = final
@@ -55,15 +55,15 @@ class WindowEnds:
         # Rows that no window end saw, at the next one.
         self._short = Pending()
         self._told = ALWAYS
-        # The latest time seen: rows that never end are shown up to the window end after it.
-        self._horizon = ALWAYS
+        # The last time at which some row begins or ends: once no more rows come, those that never
+        # end are shown up to the window end after it.
+        self.horizon = ALWAYS
 
     def step(self, changes: Changes, watermark: int) -> pa.Table:
         """The answers at the window ends that the watermark has reached."""
         changes = self._pending.release(self._joined.cut(changes, watermark), watermark)
         kept = self._kept
         kept.add(changes)
-        self._see(changes)
         ends = kept.members.ends(changes, watermark + 1)
         shown = self._due(watermark)
         if self._final.restore:
@@ -73,17 +73,12 @@ class WindowEnds:
         order = np.argsort(at, kind="stable")
         return window_table(self._final, take(places, order), at[order])
 
-    def _see(self, changes: Changes) -> None:
-        rows = changes.born
-        for times in (rows.start, rows.end[rows.end < NEVER], changes.at):
-            self._horizon = max(self._horizon, int(times.max(initial=ALWAYS)))
-
     def _due(self, watermark: int) -> tuple[Columns, Ints]:
         """The rows of each window end since the last that was told."""
         kept, grid = self._kept, self._grid
         last = watermark
-        if watermark == NEVER and self._horizon > ALWAYS:
-            last = int(grid.after(np.array([self._horizon]))[0])
+        if watermark == NEVER:
+            last = int(grid.after(np.array([self.horizon]))[0])
         slots = NONE
         if self._told == ALWAYS or grid.until(np.array([last]))[0] > self._told:
             slots = kept.alive()
