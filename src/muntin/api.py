@@ -6,39 +6,30 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from muntin._garbage import uncollected
 from muntin.aggregators.choice import Prefer
 from muntin.display import count
-from muntin.errors import DataError, MuntinError, Problem, QueryError, did_you_mean
+from muntin.errors import DataError, MuntinError, Problem, QueryError
 from muntin.expressions.zone_names import zone as zone_named
-from muntin.expressions.zones import Zone
 from muntin.frames import (
-    Input,
     is_frame,
-    is_on_spark,
     of_stream,
-    read_frame,
     read_tables,
     schema_of,
 )
+from muntin.inputs import LocalSource, Source, planned, read_inputs, routed_inputs
 from muntin.plan import SharedPlan, Strategy
 from muntin.plan.timeline import Timeline
-from muntin.planner import Draft, build_plan, plan_draft
+from muntin.planner import Draft, build_plan
 from muntin.planner.placement.optimizers import check_method
 from muntin.planner.sharing import Optimizer, OptimizerName
-from muntin.planner.steps.bind import bind
-from muntin.planner.steps.cells import undecided
-from muntin.planner.steps.weigh import weigh, weighs_rate
 from muntin.planner.techniques import Preferences
 from muntin.queries import QueriesLike, Query, RowQuery, all_queries
 from muntin.queries import queries as read_queries
-from muntin.results import Answer, Outcome, Results, TableAnswer
+from muntin.results import Answer, Results
 from muntin.windows import DurationLike, duration
 from muntin.windows.edges import Slicing
 
@@ -138,8 +129,8 @@ def aggregate(
         asked = [q if q.group_by else replace(q, emit_empty=True) for q in asked]
     if not everything:
         raise QueryError([Problem("there are no queries", "give at least one SELECT")])
-    frames = _frames(data, name, timezone)
-    inputs = _route(frames, asked)
+    frames = read_inputs(data, name, timezone)
+    inputs = routed_inputs(frames, asked)
     joined = read_tables(tables)
     plans: dict[str, SharedPlan] = {}
     answers: dict[str, Answer] = {}
@@ -164,7 +155,7 @@ def aggregate(
             told=Preferences(technique, prefer),
             sharer=Optimizer(optimizer),
         )
-        plan = plans[source] = _planned(draft, frame, joined, placement)
+        plan = plans[source] = planned(draft, frame, joined, placement)
         found = frame.run(plan, joined)
         if on_bad_row == "fail" and found.bad_rows:
             raise _bad_rows(found.bad_rows, plan.timeline.column)
@@ -184,27 +175,6 @@ def aggregate(
         errors=errors,
         row_plan=row_plan,
     )
-
-
-def _planned(
-    draft: Draft, source: _Source, tables: Mapping[str, pa.Table], placement: str | None
-) -> SharedPlan:
-    """The plan of a draft for a source: what its rows tell is found out before, where it matters.
-
-    Rows are asked for once queries are bound: only these say what they join, and whether there
-    is anything to choose. On Spark, a look at some rows takes a job.
-    """
-    with uncollected():
-        draft = bind(draft)
-        relations, weighs = undecided(draft), weighs_rate(draft)
-    some = source.sample() if relations or weighs else None
-    if some is not None and relations:
-        from muntin.engine import sample_rows  # noqa: PLC0415 - it brings numba
-
-        draft = replace(draft, sample=sample_rows(some, relations, tables))
-    if some is not None and weighs:
-        draft = replace(draft, rate=_rate(some, draft.timeline))
-    return source.placed(plan_draft(draft, since=weigh), placement, draft)
 
 
 @overload
@@ -393,102 +363,9 @@ def _several(schema: Any) -> dict[str, Any] | None:
     return {str(each): columns for each, columns in schema.items()} if all(kinds) else None
 
 
-class _Source(Protocol):
-    """Bounded input of any kind: its columns, its zone, some rows of it, and a run over all."""
-
-    @property
-    def schema(self) -> pa.Schema: ...
-
-    @property
-    def zone(self) -> Zone: ...
-
-    def sample(self) -> pa.Table | None: ...
-
-    def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan: ...
-
-    def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome: ...
-
-
-class _LocalSource:
-    """Frames in this process, for the local engine."""
-
-    def __init__(self, frame: Input, zone: Zone) -> None:
-        self.schema = frame.schema
-        self.zone = zone
-        self.restore = frame.restore
-        self._batches = iter(frame.batches)
-        self._first = next(self._batches, frame.schema.empty_table())
-
-    def sample(self) -> pa.Table:
-        return self._first
-
-    def whole(self) -> pa.Table:
-        """All rows, which stay to be read again."""
-        rest = list(self._batches)
-        self._batches = iter(rest)
-        return pa.concat_tables([self.schema.empty_table(), self._first, *rest])
-
-    def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
-        if method is not None:
-            raise DataError(
-                f"placement is {method!r}, and data in this process has no buckets to place on",
-                hint="leave it out, or give a Spark DataFrame",
-            )
-        return plan
-
-    def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome:
-        # The engine brings numba, which takes longer to import than everything else together.
-        from muntin.engine import ENOUGH, LocalEngine, gathered, in_time_order  # noqa: PLC0415
-
-        engine = LocalEngine(plan, tables=tables, threads=pa.cpu_count())
-        batches = chain([self._first], self._batches)
-        if plan.ordered:
-            whole = pa.concat_tables([self.schema.empty_table(), *batches])
-            engine.feed(in_time_order(whole, plan.timeline.column))
-        else:
-            columns = plan.columns()
-            for batch in gathered((each.select(columns) for each in batches), ENOUGH):
-                engine.feed(batch)
-        answers = {name: TableAnswer(table, self.restore) for name, table in engine.close().items()}
-        found = engine.statistics
-        return Outcome(answers, found.rows, found.bad_rows, found.errors)
-
-
-def _read(data: Any, timezone: str | None) -> _Source:
-    if is_on_spark(data):
-        from muntin.spark.bounded.source import read_source  # noqa: PLC0415 - only for users of Spark
-
-        return read_source(data, timezone)
-    zone = zone_named("UTC" if timezone is None else timezone)
-    return _LocalSource(read_frame(data), zone)
-
-
-def _rate(rows: pa.Table, timeline: Timeline) -> float | None:
-    """Rows per tick, as far as some rows tell."""
-    ticks = timeline.to_ticks(rows.column(timeline.column).combine_chunks())
-    bounds = pc.min_max(ticks)
-    if not bounds["min"].is_valid:
-        return None
-    span: int = bounds["max"].as_py() - bounds["min"].as_py()
-    return float(rows.num_rows / max(span, 1))
-
-
-def _frames(data: Any, name: str | None, timezone: str | None) -> dict[str, _Source]:
-    """Inputs by their names in lower case; one without a name has the empty one."""
-    if not isinstance(data, Mapping) or is_frame(data):
-        return {str(name or "").lower(): _read(data, timezone)}
-    known = [str(key) for key in data]
-    frames = {str(key).lower(): _read(frame, timezone) for key, frame in data.items()}
-    if len(frames) < len(known):
-        raise DataError(
-            f"inputs {', '.join(known)} differ only in letter case", hint="rename one of them"
-        )
-    return frames
-
-
 def _lived(
     queries: Sequence[RowQuery],
-    frames: Mapping[str, _Source],
+    frames: Mapping[str, Source],
     time: str | Mapping[str, str],
     on_bad_row: str,
 ) -> tuple[RowOutcome, RowPlan]:
@@ -498,7 +375,7 @@ def _lived(
     read = {each.lower() for query in queries for each in query.streams}
     local = {}
     for name, frame in frames.items():
-        if not isinstance(frame, _LocalSource):
+        if not isinstance(frame, LocalSource):
             if name in read or not name:
                 raise DataError(
                     f"query {queries[0].name} shows rows, which Spark does not run yet",
@@ -512,25 +389,6 @@ def _lived(
     if on_bad_row == "fail" and bad:
         raise _bad_rows(outcome.bad_rows[bad[0]], times[bad[0]])
     return outcome, outcome.plan
-
-
-def _route(
-    frames: Mapping[str, _Source], queries: Sequence[Query]
-) -> dict[str, tuple[_Source, list[Query]]]:
-    """Which queries run over which input."""
-    known = [each for each in frames if each]
-    routed: dict[str, tuple[_Source, list[Query]]] = {}
-    problems = []
-    for query in queries:
-        source = query.source.lower() if known else ""
-        if source not in frames:
-            hint = did_you_mean(query.source, known)
-            problems.append(Problem(f"there is no input {query.source!r}", hint, query.name))
-        else:
-            routed.setdefault(source, (frames[source], []))[1].append(query)
-    if problems:
-        raise QueryError(problems)
-    return routed
 
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

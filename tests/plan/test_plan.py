@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin import api
+from muntin import inputs
 from muntin.errors import QueryError
 from muntin.plan import Timeline, render_text
 from muntin.planner import Draft, build_plan
@@ -118,9 +118,9 @@ def test_a_source_is_asked_for_rows_only_where_they_matter(
     asks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = []
-    sample = api._LocalSource.sample
+    sample = inputs.LocalSource.sample
     monkeypatch.setattr(
-        api._LocalSource, "sample", lambda source: looks.append(source) or sample(source)
+        inputs.LocalSource, "sample", lambda source: looks.append(source) or sample(source)
     )
     texts = [f"SELECT sum(v) AS s FROM s [RANGE {n} SLIDE 5] WHERE v > {n}" for n in (5, 10)]
     rows = pa.table({"t": [1, 2], "v": [3, 4]})
