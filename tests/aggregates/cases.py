@@ -95,6 +95,8 @@ def _accepted() -> list[Case]:
 
 
 _ALIKE = (
+    *("covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "skewness"),
+    *("bit_and", "bit_or", "any_value"),
     *("sum_distinct", "avg_distinct", "count_distinct", "percentile", "percentile_disc", "mode"),
     *("frequent", "min_k", "min_by_k", "max_by_k", "string_agg", "median"),
 )

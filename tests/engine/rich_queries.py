@@ -52,6 +52,8 @@ AGGREGATES = [
     *("percentile_disc(0.4) WITHIN GROUP (ORDER BY d DESC)", "max(p, 2)", "min_by(s, v, 2)"),
     *("collect_set(s)", "collect_list(v)", "array_agg(p) RESPECT NULLS", "string_agg(s, '-')"),
     *("bit_and(v)", "bit_or(w)", "bit_xor(v + w)", "any_value(s)"),
+    *("approx_percentile(p, 0.5)", "approx_percentile(m, array(0, 0.9), 0.05)"),
+    *("approx_count_distinct(s)", "approx_count_distinct(q, 0.1)"),
     *("skewness(p)", "kurtosis(m)", "corr(p, q)", "covar_pop(m, v)", "regr_slope(q, m)"),
 ]
 GROUPS = ["s", "v % 3", "f", "p", "d", "m", "v", "w % 2", "upper(s)", "CAST(p AS FLOAT)"]

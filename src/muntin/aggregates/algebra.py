@@ -161,6 +161,8 @@ TIMED = frozenset({"first", "last", "first_valid", "last_valid"})
 SELECTIVE = TIMED | {"min", "max", "min_by", "max_by"}
 LISTS = frozenset({"list", "list_nulls"})
 USER = "user:"
+# How kinds begin that say how fine they are behind it.
+HISTOGRAM, REGISTERS = "histogram:", "registers:"
 
 
 @dataclass(frozen=True)

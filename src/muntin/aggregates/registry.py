@@ -22,11 +22,13 @@ from muntin.aggregates.counts import Count, CountIf
 from muntin.aggregates.distinct import AvgDistinct, CollectSet, CountDistinct, SumDistinct
 from muntin.aggregates.extremes import AnyValue, BoolAnd, BoolOr, Max, Min, ValueRange
 from muntin.aggregates.frequencies import Frequent, Mode, TopK
+from muntin.aggregates.histograms import ApproxPercentile
 from muntin.aggregates.lists import CollectList, StringAgg
 from muntin.aggregates.moments import Kurtosis, Skewness, StddevPop, StddevSamp, VarPop, VarSamp
 from muntin.aggregates.percentiles import Median, Percentile, PercentileDisc
 from muntin.aggregates.picks import First, Last, MaxBy, MinBy
 from muntin.aggregates.products import GeoMean, Product
+from muntin.aggregates.sketches import ApproxCountDistinct
 from muntin.aggregates.sums import Avg, Sum
 from muntin.aggregates.top_values import MaxByK, MaxK, MinByK, MinK
 from muntin.errors import AggregateError, did_you_mean
@@ -82,6 +84,8 @@ BUILT_IN: tuple[type[BuiltIn], ...] = (
     MaxByK,
     CollectList,
     StringAgg,
+    ApproxPercentile,
+    ApproxCountDistinct,
 )
 _BUILT_IN_NAMES = {
     name: built_in for built_in in BUILT_IN for name in (built_in.name, *built_in.aliases)

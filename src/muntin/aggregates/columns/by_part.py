@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from muntin.aggregates.algebra import USER, Part
+from muntin.aggregates.algebra import HISTOGRAM, REGISTERS, USER, Part
 from muntin.aggregates.columns.bits import BitColumn
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.extremes import ExtremeColumn
+from muntin.aggregates.columns.histograms import HistogramColumn
 from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.aggregates.columns.picks import PickColumn
 from muntin.aggregates.columns.powers import PowerColumn
+from muntin.aggregates.columns.registers import RegisterColumn
 from muntin.aggregates.columns.runs import RunColumn
 from muntin.aggregates.columns.sums import LogColumn, SumColumn
 
@@ -49,6 +51,11 @@ _CLASSES: dict[str, type[_Column]] = {
     "list": RunColumn,
     "list_nulls": RunColumn,
 }
+_PREFIXES: dict[str, type[_Column]] = {
+    USER: ObjectColumn,
+    HISTOGRAM: HistogramColumn,
+    REGISTERS: RegisterColumn,
+}
 
 
 def empty(part: Part, size: int) -> PartColumn:
@@ -77,4 +84,7 @@ def from_arrow(part: Part, batch: pa.RecordBatch) -> PartColumn:
 
 def class_of(part: Part) -> type[_Column]:
     """The class of a part's columns."""
-    return ObjectColumn if part.kind.startswith(USER) else _CLASSES[part.kind]
+    for prefix, found in _PREFIXES.items():
+        if part.kind.startswith(prefix):
+            return found
+    return _CLASSES[part.kind]

@@ -15,6 +15,8 @@ from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Lowered
 from muntin.aggregates.columns import values
 from muntin.aggregates.columns.codes import decimal_array
+from muntin.aggregates.columns.histograms import lower_percentiles
+from muntin.aggregates.columns.registers import lower_counts
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.exact import forms
 from muntin.aggregates.exact.limbs import LOW32, ORIGIN, Digits, multiply
@@ -230,6 +232,8 @@ _LOWERINGS: dict[str, Lowering] = {
     "regr_slope": _lower_pair,
     "regr_intercept": _lower_pair,
     "regr_r2": _lower_pair,
+    "approx_percentile": lower_percentiles,
+    "approx_count_distinct": lower_counts,
     "any_value": _lower_value,
     "bit_and": _lower_bits,
     "bit_or": _lower_bits,
