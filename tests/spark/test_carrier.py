@@ -20,7 +20,8 @@ from muntin.engine.wire import split, to_bytes
 from muntin.plan import SharedPlan
 from muntin.planner import build_plan
 from muntin.queries import queries
-from muntin.spark.streaming.checkpoint.records import BatchRecord
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.checkpoint.records import BatchRecord, StreamRecord
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.tasks import bucket as buckets_of
 from muntin.spark.streaming.tasks import head
@@ -29,6 +30,7 @@ from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
 from muntin.spark.streaming.tasks.job import Job
 
 BUCKETS = 3
+ONE_PARTITION = Buckets(1, BUCKETS)
 # How news are weighed outside of tests.
 FEW = [(name, getattr(head, name)) for name in ("_LEAST", "_FEWEST", "_FAN_OUT", "_RECENT")]
 PLANS: dict[str, SharedPlan] = {}
@@ -59,9 +61,8 @@ class Cluster:
         known = [key for key, each in PLANS.items() if each is plan]
         PLANS[known[0] if known else name] = plan
         name = known[0] if known else name
-        record = BatchRecord(
-            self.batch, name, self.plan, self.seen, self.watermark, self.lateness, None, 0, {}
-        )
+        stream = StreamRecord(name, self.plan, self.seen, self.watermark, self.lateness)
+        record = BatchRecord(self.batch, (stream,), 0, {})
         job = PlannedJob("run", record, {}, str(self.folder), cache)
         output = StageA(plan, {})(_in_time(rows, self.watermark))
         latest = int(output.ticks.max()) if output.ticks.size else -(2**62)
@@ -75,7 +76,7 @@ class Cluster:
             states, tables = {}, {}
             for number in range(BUCKETS):
                 buckets_of._states = self.rng.choice(self.workers)
-                kept = Bucket(job, number, 0, self.states.get(number))
+                kept = Bucket(job, ONE_PARTITION, number, self.states.get(number))
                 blobs = [to_bytes(half[number]) for half in halves if number in half]
                 self.rng.shuffle(blobs)
                 answered = kept.answer(blobs, latest)
@@ -94,7 +95,7 @@ class Cluster:
         for each in kept_tables.values():
             for query, table in each.items():
                 found.setdefault(query, []).append(table)
-        record_reached = record.reached(None if latest == -(2**62) else latest)
+        record_reached = stream.reached(None if latest == -(2**62) else latest)
         self.seen = max(latest, self.seen or latest) if latest > -(2**62) else self.seen
         self.watermark, self.plan = record_reached, name
         self.batch += 1
@@ -103,13 +104,14 @@ class Cluster:
     def close(self) -> dict[str, pa.Table]:
         """Answer what is open, from the files alone."""
         assert self.plan is not None
-        record = BatchRecord(
-            self.batch, self.plan, self.plan, self.seen, self.watermark, self.lateness, None, 0, {}
-        )
+        stream = StreamRecord(self.plan, self.plan, self.seen, self.watermark, self.lateness)
+        record = BatchRecord(self.batch, (stream,), 0, {})
         job = PlannedJob("run", record, {}, str(self.folder), 0)
         found: dict[str, list[pa.Table]] = {}
         for number, held in self.states.items():
-            for query, table in Bucket(job, number, 0, held).state().close().tables.items():
+            for query, table in (
+                Bucket(job, ONE_PARTITION, number, held).state().close().tables.items()
+            ):
                 found.setdefault(query, []).append(table)
         return {query: pa.concat_tables(parts) for query, parts in found.items()}
 

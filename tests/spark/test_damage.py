@@ -47,8 +47,9 @@ def read_all(victim: Victim) -> tuple[object, ...]:
         checkpoint.check()
         changes, outcome = checkpoint.changes(), checkpoint.records.before(LAST + 1)
         assert changes is not None
-        assert outcome.state is not None
-        plan = checkpoint.plan(outcome.state)
+        (stream,) = outcome.streams
+        assert stream.state is not None
+        plan = checkpoint.plan(stream.state)
         tables = [load_table(checkpoint.table_path(name)) for name in changes.tables.values()]
         for part, known in (("out", outcome.delivered), ("aside", outcome.set_aside)):
             sink = sinks.parquet(victim.folder / part)
@@ -176,7 +177,9 @@ def test_a_batch_that_has_begun_is_not_closed_over(victim: Victim) -> None:
 
 def test_a_checkpoint_of_the_format_before_is_refused(tmp_path: Path) -> None:
     (tmp_path / "muntin.json").write_text('{"format": 1, "run": "r", "status": "open"}')
-    with pytest.raises(CheckpointError, match=r"has format 1, and Muntin .* reads format 3") as old:
+    with pytest.raises(
+        CheckpointError, match=r"has format 1, and Muntin .* reads formats 3 and 4"
+    ) as old:
         Checkpoint(tmp_path, Buckets(1, 1))
     assert "start with an empty checkpoint" in str(old.value.hint)
 

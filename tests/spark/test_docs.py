@@ -39,6 +39,10 @@ def folder(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("trades", "data/trades"):
         (tmp_path / name).mkdir(parents=True)
         pq.write_table(trades(TRADES), tmp_path / name / "some.parquet")
+    (tmp_path / "payments").mkdir()
+    taken = trades(TRADES, seed=1).select(["ts", "symbol", "price"])
+    paid = taken.rename_columns(["paid_at", "method", "amount"])
+    pq.write_table(paid, tmp_path / "payments" / "some.parquet")
     (tmp_path / "trades.sql").write_text(FILE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -50,6 +54,7 @@ def scope_of(page: str, folder: Path) -> dict[str, Any]:
     for block in blocks([ROOT / page], "py"):
         # The JVM of the session is in another folder, and no cluster shares one.
         code = block.code.replace('parquet("trades")', "parquet(path)")
+        code = code.replace('parquet("payments")', f'parquet("{folder / "payments"}")')
         code = code.replace("/shared", str(folder))
         # A minute is what a user waits; here it is until rows have met the queries that joined.
         code = re.sub(r"(\w+)\.await_termination\(timeout=60\)", r"wait(\1)", code)
@@ -99,6 +104,7 @@ def test_the_sql_file_of_the_readme(folder: Path) -> None:
 
 def test_streams(folder: Path) -> None:
     scope = scope_of("docs/streaming.md", folder)
+    assert muntin.read("out-of-both").keys() == {"volume", "takings"}
     assert muntin.read("out").keys() == {"high_volume", "spikes"}
     assert scope["run"].progress().late_rows == muntin.read("aside")["late_rows"].num_rows
 

@@ -208,8 +208,8 @@ def test_files_of_a_batch_are_found_in_compacted_logs(tmp_path: Path) -> None:
     (log / "10").write_text("\n".join(["v1", entries[10]]))
     logs = SparkLogs(tmp_path)
     first, second = logs.offsets(0), logs.offsets(1)
-    arrivals = Arrivals(tmp_path, first, second)
+    arrivals = Arrivals(logs, first, second)
     assert list(arrivals.missing()) == ["/gone 9.parquet", "/gone 10.parquet"]
     whole = mark(f"file:///gone%20{number}.parquet" for number in range(11))
-    assert marks(tmp_path, second) == (whole,)
-    assert arrivals.added_to(marks(tmp_path, first)) == (whole,)
+    assert marks(logs, second) == (whole,)
+    assert arrivals.added_to(marks(logs, first)) == (whole,)

@@ -18,17 +18,36 @@ class Buckets:
     Spark decides by a hash where a row goes, and would send the numbers 0 to 15 to only 10 of 16
     partitions. So each bucket has a key whose hash leads to its partition.
 
+    Where a run has several streams, each has ``count`` buckets of its own: those of the first
+    stream come first.
+
     >>> Buckets(2, 4).keys
     (2, 0, 4, 1)
+    >>> Buckets(2, 4, streams=3).total, Buckets(2, 4, streams=3).stream_of(7)
+    (12, 1)
     """
 
     partitions: int
     count: int
+    streams: int = 1
 
     @classmethod
     def by_default(cls, partitions: int) -> Buckets:
         """The same number of buckets in every partition, at least sixteen in all."""
         return cls(partitions, partitions * -(-_FEWEST // partitions))
+
+    @property
+    def total(self) -> int:
+        """The buckets of all streams."""
+        return self.count * self.streams
+
+    def stream_of(self, bucket: int) -> int:
+        """The stream whose state a bucket keeps."""
+        return bucket // self.count
+
+    def of_stream(self, stream: int) -> range:
+        """The buckets of a stream."""
+        return range(stream * self.count, (stream + 1) * self.count)
 
     @cached_property
     def keys(self) -> tuple[int, ...]:
@@ -36,7 +55,7 @@ class Buckets:
         waiting: list[list[int]] = [[] for _ in range(self.partitions)]
         found = []
         numbers = count()
-        for bucket in range(self.count):
+        for bucket in range(self.total):
             wanted = waiting[bucket % self.partitions]
             while not wanted:
                 number = next(numbers)
@@ -51,7 +70,7 @@ class Buckets:
 
     def beside(self, bucket: int) -> int:
         """How many buckets the partition of a bucket has."""
-        return len(range(bucket % self.partitions, self.count, self.partitions))
+        return len(range(bucket % self.partitions, self.total, self.partitions))
 
 
 def partition_of(number: int, partitions: int) -> int:

@@ -24,16 +24,16 @@ class Arrivals:
     """The files that a batch reads, by source.
 
     Args:
-        folder: Spark's part of the checkpoint.
+        logs: Spark's part of the checkpoint.
         before: How far each source was read before the batch, as `SparkLogs.offsets` has it.
         offsets: How far it is read by the end of the batch.
     """
 
-    def __init__(self, folder: Path, before: Sequence[str], offsets: Sequence[str]) -> None:
+    def __init__(self, logs: SparkLogs, before: Sequence[str], offsets: Sequence[str]) -> None:
         self._found: list[list[str] | None] = []
         first = dict(enumerate(map(_log_offset, before)))
         for number, last in enumerate(map(_log_offset, offsets)):
-            log, after = FileLog.of(folder, number), first.get(number)
+            log, after = logs.files(number), first.get(number)
             self._found.append(
                 list(log.between(-1 if after is None else after, last))
                 if log is not None and last is not None
@@ -69,11 +69,11 @@ class Arrivals:
         )
 
 
-def marks(folder: Path, offsets: Sequence[str]) -> tuple[str, ...]:
+def marks(logs: SparkLogs, offsets: Sequence[str]) -> tuple[str, ...]:
     """The marks of all files that Spark's logs name up to some offsets."""
     found = []
     for number, end in enumerate(map(_log_offset, offsets)):
-        log = FileLog.of(folder, number)
+        log = logs.files(number)
         found.append("" if log is None or end is None else mark(log.through(end)))
     return tuple(found)
 
@@ -96,12 +96,6 @@ class FileLog:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-
-    @classmethod
-    def of(cls, folder: Path, number: int) -> FileLog | None:
-        """The log of a source, in Spark's part of the checkpoint; None if it keeps none."""
-        log = folder / "sources" / str(number)
-        return cls(log) if log.is_dir() else None
 
     def between(self, first: int, last: int) -> Iterator[str]:
         """The files of the entries behind one, and up to another."""
@@ -157,10 +151,21 @@ class SparkLogs:
 
     Spark notes the offsets of a batch before it runs, and its commit when all is done: so there
     is a commit for every batch with offsets, but for the last.
+
+    A source that occurs twice in a query has two offsets and one log, so the logs of those behind
+    it have other numbers than their offsets. ``places`` has the number of each source's log; None
+    where the source has occurred before.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.places: Sequence[int | None] = ()
+
+    def files(self, number: int) -> FileLog | None:
+        """The log of the source of an offset, if it keeps one of files."""
+        place = self.places[number] if number < len(self.places) else number
+        log = self.folder / "sources" / str(place)
+        return FileLog(log) if place is not None and log.is_dir() else None
 
     def committed(self) -> int:
         """The last batch that Spark has committed; -1 for none."""

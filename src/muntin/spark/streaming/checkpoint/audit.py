@@ -63,7 +63,7 @@ def _check_sources(records: RecordLog, logs: SparkLogs, batch: int) -> None:
     if record is None:
         raise missing(records.path(batch, "record"))
     check_offsets(record, logs.offsets(batch))
-    if marks(logs.folder, record.offsets) != tuple(record.arrivals):
+    if marks(logs, record.offsets) != tuple(record.arrivals):
         raise CheckpointError(
             f"{logs.folder / 'sources'} does not name the files that were read up to batch {batch}",
             hint=RESTORE,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -35,7 +35,8 @@ from muntin.spark.streaming.checkpoint.records import RecordLog
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.spark.streaming.tasks.carrier import StateFolder
 
-FORMAT = 3
+# A run over a single stream is written as before there could be several.
+FORMAT, FORMAT_OF_SEVERAL = 3, 4
 _MARKER = "muntin.json"
 _CHANGES = "changes"
 # A crash before the marker is there leaves these; anything else is not ours.
@@ -73,6 +74,7 @@ class Checkpoint:
         buckets: How state is spread, where the checkpoint does not say so yet.
         beats: Whether a heartbeat stands beside the stream, likewise; see `Heartbeat`.
         timezone: Where local times are, likewise.
+        streams: The names of the streams; none where there is a single one, which may have any.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Checkpoint:
         *,
         beats: bool = False,
         timezone: str = "UTC",
+        streams: Sequence[str] = (),
     ) -> None:
         try:
             self.root = local_path(folder)
@@ -90,37 +93,52 @@ class Checkpoint:
         self._lock = hold(self.root)
         try:
             with writing_to(self.root):
-                self._open(buckets, beats=beats, timezone=timezone)
+                self._open(buckets, streams, beats=beats, timezone=timezone)
         except BaseException:
             self._lock.release()
             raise
 
-    def _open(self, buckets: Buckets, *, beats: bool, timezone: str) -> None:
+    def _open(
+        self, buckets: Buckets, streams: Sequence[str], *, beats: bool, timezone: str
+    ) -> None:
         content = _read_marker(self.root)
         if content is None:
             self._refuse_foreign()
             content = {
-                "format": FORMAT,
+                "format": FORMAT_OF_SEVERAL if streams else FORMAT,
                 "version": _version(),
                 "run": uuid4().hex,
                 "partitions": buckets.partitions,
                 "buckets": buckets.count,
                 "beats": beats,
                 "timezone": timezone,
+                **({"streams": list(streams)} if streams else {}),
             }
             self.run: str = content["run"]
             # Before the marker: where that is, the changes must be.
             self.write_changes(Changes())
             write_durably(self.root / _MARKER, seal(content))
+        self._check_streams(content.get("streams", ()), streams)
         self.run = content["run"]
-        self.buckets = Buckets(content["partitions"], content["buckets"])
+        count = max(len(streams), 1)
+        self.buckets = Buckets(content["partitions"], content["buckets"], count)
         self.beats: bool = content["beats"]
-        self.records = RecordLog(self.root / "batches", self.run)
+        self.records = RecordLog(self.root / "batches", self.run, count)
         self.records.remove_temporary()
         self.logs = SparkLogs(self.spark_folder)
         for name in ("plans", "tables", _STATE):
             make_folder(self.root / name)
         self.states = StateFolder(self.root / _STATE, self.run)
+
+    def _check_streams(self, known: Sequence[str], asked: Sequence[str]) -> None:
+        if [name.lower() for name in known] == [name.lower() for name in asked]:
+            return
+        was, now = (", ".join(names) if names else "one" for names in (known, asked))
+        raise CheckpointError(
+            f"the run in {self.root} was begun over other streams: {was}, and now {now}",
+            hint="Spark cannot add or remove a source. Give the streams that it was begun with, "
+            "or start with an empty checkpoint and another folder for results",
+        )
 
     def _refuse_foreign(self) -> None:
         names = {path.name for path in self.root.iterdir()}
@@ -344,10 +362,10 @@ def _read_marker(root: Path) -> dict[str, Any] | None:
     try:
         data = path.read_bytes()
         found = json.loads(data)
-        if isinstance(found, dict) and found.get("format") != FORMAT:
+        if isinstance(found, dict) and found.get("format") not in (FORMAT, FORMAT_OF_SEVERAL):
             raise CheckpointError(
                 f"the checkpoint {root} has format {found.get('format')!r}, and Muntin "
-                f"{_version()} reads format {FORMAT}",
+                f"{_version()} reads formats {FORMAT} and {FORMAT_OF_SEVERAL}",
                 hint="let the version of Muntin that wrote it answer the open windows "
                 "(stop(flush=True)), and start with an empty checkpoint and another folder for "
                 "results",

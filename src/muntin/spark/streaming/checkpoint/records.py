@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from muntin.engine.progress import RecentRate
 from muntin.sinks.durable import TEMPORARY, make_folder
@@ -36,49 +37,36 @@ _COUNTED = {
     "state": "the plan:",
 }
 _NAME = re.compile(r"(\d{20})\.(record|outcome)\.json")
+_Each = TypeVar("_Each", "StreamRecord", "StreamOutcome")
 
 
 @dataclass(frozen=True)
-class BatchRecord:
-    """What a batch does, decided before it runs.
+class StreamRecord:
+    """What a batch does with one stream.
 
     Attributes:
-        batch: Its number, as Spark counts.
         plan: The name of its plan.
         before: The name of the plan that the state comes from; None where there is no state.
         seen: The largest event time of all batches before; None before the first.
         watermark: Rows below this time are late; None before the first.
         lateness: How far the watermark stays behind the largest event time.
         horizon: The largest time that a row may have; later ones are bad rows.
-        clock: The driver's clock, in microseconds.
-        tables: The version of each static table.
-        changes: The version of the queries and tables that it was decided with.
-        offsets: How far each source is read by its end, as Spark's offset log has it.
-        arrivals: The files that sources have named so far; see `Arrivals`.
-        is_closing: Whether it takes in no rows and answers all windows that are open: the last.
-        moment: Where the clock has brought a stream that fell silent; it counts if the batch has
-            no row. None while rows come.
+        moment: Where the clock, or the other streams, have brought a stream that fell silent; it
+            counts if the batch has no row of the stream. None while rows come.
     """
 
-    batch: int
     plan: str
     before: str | None
     seen: int | None
     watermark: int | None
     lateness: int
-    horizon: int | None
-    clock: int
-    tables: dict[str, str]
-    changes: int = 0
-    offsets: Sequence[str] = ()
-    arrivals: Sequence[str] = ()
-    is_closing: bool = False
+    horizon: int | None = None
     moment: int | None = None
 
     def reached(self, latest: int | None) -> int | None:
         """The watermark after the batch, given the largest event time of its rows, if any.
 
-        >>> record = BatchRecord(3, "p", "p", 100, 90, 10, None, 0, {}, moment=160)
+        >>> record = StreamRecord("p", "p", 100, 90, 10, moment=160)
         >>> record.reached(None), record.reached(95), record.reached(120)
         (150, 90, 110)
         """
@@ -90,6 +78,74 @@ class BatchRecord:
 
 
 @dataclass(frozen=True)
+class BatchRecord:
+    """What a batch does, decided before it runs.
+
+    Attributes:
+        batch: Its number, as Spark counts.
+        streams: What it does with each stream.
+        clock: The driver's clock, in microseconds.
+        tables: The version of each static table.
+        changes: The version of the queries and tables that it was decided with.
+        offsets: How far each source is read by its end, as Spark's offset log has it.
+        arrivals: The files that sources have named so far; see `Arrivals`.
+        is_closing: Whether it takes in no rows and answers all windows that are open: the last.
+    """
+
+    batch: int
+    streams: tuple[StreamRecord, ...]
+    clock: int
+    tables: dict[str, str]
+    changes: int = 0
+    offsets: Sequence[str] = ()
+    arrivals: Sequence[str] = ()
+    is_closing: bool = False
+
+    def to_content(self) -> dict[str, Any]:
+        """The record as values that JSON can hold."""
+        return _with_streams(asdict(self))
+
+    @classmethod
+    def of_content(cls, content: Mapping[str, Any]) -> BatchRecord:
+        """The record that `to_content` wrote."""
+        streams, others = _apart(content, StreamRecord)
+        return cls(streams=streams, **others)
+
+
+@dataclass(frozen=True)
+class StreamOutcome:
+    """What is known of one stream after a batch: where it is, and its rows since the first.
+
+    Attributes:
+        state: The name of the plan that the state is of.
+        seen: The largest event time so far.
+        watermark: The time up to which windows are answered.
+        heard: The clock of the last batch that had rows of the stream; until one has, that of the
+            first batch. None before that.
+        rows: Rows that came in.
+        late_rows: Rows below the watermark, which were dropped.
+        bad_rows: Rows without a time that can be used, which were dropped.
+        recent_rows: Rows of recent batches, older ones counting for less.
+        recent_ticks: By how much those moved the largest event time, counted alike.
+    """
+
+    state: str | None = None
+    seen: int | None = None
+    watermark: int | None = None
+    heard: int | None = None
+    rows: int = 0
+    late_rows: int = 0
+    bad_rows: int = 0
+    recent_rows: float = 0.0
+    recent_ticks: float = 0.0
+
+    @property
+    def recent(self) -> RecentRate:
+        """How many rows come per tick."""
+        return RecentRate(self.recent_rows, self.recent_ticks)
+
+
+@dataclass(frozen=True)
 class BatchOutcome:
     """What is known after a batch: where the next one starts, and totals since the first.
 
@@ -98,20 +154,12 @@ class BatchOutcome:
 
     Attributes:
         batch: Its number.
-        state: The name of the plan that the state is of.
-        seen: The largest event time so far.
-        watermark: The time up to which windows are answered.
-        heard: The clock of the last batch that had rows; None before the first.
-        rows: Rows that came in.
-        late_rows: Rows below the watermark, which were dropped.
-        bad_rows: Rows without a time that can be used, which were dropped.
+        streams: What is known of each stream.
         results: Rows of results by query.
         errors: Failed values by query.
         state_bytes: Bytes of all state.
         delivered: The last batch that had results, for each place that keeps them.
         set_aside: The last batch that had late or bad rows, for each place that keeps those.
-        recent_rows: Rows of recent batches, older ones counting for less.
-        recent_ticks: By how much those moved the largest event time, counted alike.
         tokens: What the state of each bucket is known by, in the order of buckets; empty where
             there is no state. The next batch must find the same.
         files: The files of state that the next batch may read: the batches of each partition.
@@ -119,28 +167,20 @@ class BatchOutcome:
     """
 
     batch: int = -1
-    state: str | None = None
-    seen: int | None = None
-    watermark: int | None = None
-    heard: int | None = None
-    rows: int = 0
-    late_rows: int = 0
-    bad_rows: int = 0
+    streams: tuple[StreamOutcome, ...] = (StreamOutcome(),)
     results: dict[str, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     state_bytes: int = 0
     delivered: dict[str, int] = field(default_factory=dict)
     set_aside: dict[str, int] = field(default_factory=dict)
-    recent_rows: float = 0.0
-    recent_ticks: float = 0.0
     tokens: Sequence[str] = ()
     files: Sequence[Sequence[int]] = ()
     aggregations: Sequence[int] = (0, 0, 0)
 
     @property
-    def recent(self) -> RecentRate:
-        """How many rows come per tick."""
-        return RecentRate(self.recent_rows, self.recent_ticks)
+    def rows(self) -> int:
+        """The rows of all streams."""
+        return sum(each.rows for each in self.streams)
 
     def without_others(self, names: set[str]) -> BatchOutcome:
         """The same, with the totals of these queries only."""
@@ -149,6 +189,33 @@ class BatchOutcome:
             results={name: n for name, n in self.results.items() if name in names},
             errors={name: n for name, n in self.errors.items() if name in names},
         )
+
+    def to_content(self) -> dict[str, Any]:
+        """The outcome as values that JSON can hold."""
+        return _with_streams(asdict(self))
+
+    @classmethod
+    def of_content(cls, content: Mapping[str, Any]) -> BatchOutcome:
+        """The outcome that `to_content` wrote."""
+        streams, others = _apart(content, StreamOutcome)
+        return cls(streams=streams, **others)
+
+
+def _with_streams(content: dict[str, Any]) -> dict[str, Any]:
+    """What is written: the values of a single stream stand among those of the batch."""
+    streams = content.pop("streams")
+    return {**content, **streams[0]} if len(streams) == 1 else {**content, "streams": streams}
+
+
+def _apart(
+    content: Mapping[str, Any], kind: type[_Each]
+) -> tuple[tuple[_Each, ...], dict[str, Any]]:
+    """The streams, and all that is not of one stream."""
+    own = {each.name for each in fields(kind)}
+    listed = content.get("streams", [content])
+    streams = tuple(kind(**{k: v for k, v in each.items() if k in own}) for each in listed)
+    others = {k: v for k, v in content.items() if k not in own and k != "streams"}
+    return streams, others
 
 
 @dataclass
@@ -190,26 +257,29 @@ class BucketReport:
 
 
 class RecordLog:
-    """Records and outcomes of a run in a folder; the latest are kept, durably."""
+    """Records and outcomes of a run in a folder; the latest are kept, durably.
 
-    def __init__(self, folder: Path, run: str) -> None:
-        self.folder, self._run = folder, run
+    ``streams`` is how many streams the run has.
+    """
+
+    def __init__(self, folder: Path, run: str, streams: int = 1) -> None:
+        self.folder, self._run, self._streams = folder, run, streams
         make_folder(folder)
 
     def record(self, batch: int) -> BatchRecord | None:
         """The record of a batch, if it has one."""
         content = read_sealed(self.path(batch, "record"), self._run)
-        return None if content is None else BatchRecord(**content)
+        return None if content is None else BatchRecord.of_content(content)
 
     def outcome(self, batch: int) -> BatchOutcome | None:
         """The outcome of a batch, if its tasks have come to their end."""
         content = read_sealed(self.path(batch, "outcome"), self._run)
-        return None if content is None else BatchOutcome(**content)
+        return None if content is None else BatchOutcome.of_content(content)
 
     def before(self, batch: int) -> BatchOutcome:
         """The outcome that a batch starts from, which must be there for all but the first."""
         if batch == 0:
-            return BatchOutcome()
+            return BatchOutcome(streams=(StreamOutcome(),) * self._streams)
         found = self.outcome(batch - 1)
         if found is None:
             raise missing(self.path(batch - 1, "outcome"))
@@ -217,7 +287,7 @@ class RecordLog:
 
     def write_record(self, record: BatchRecord) -> None:
         """Write down what a batch does."""
-        write_sealed(self.path(record.batch, "record"), self._run, asdict(record))
+        write_sealed(self.path(record.batch, "record"), self._run, record.to_content())
 
     def write_outcome(self, outcome: BatchOutcome) -> None:
         """Write down what a batch saw, and forget those of long ago.
@@ -228,7 +298,7 @@ class RecordLog:
         known = self.outcome(outcome.batch)
         if known is not None:
             _check_repeat(known, outcome)
-        write_sealed(self.path(outcome.batch, "outcome"), self._run, asdict(outcome))
+        write_sealed(self.path(outcome.batch, "outcome"), self._run, outcome.to_content())
         for kind in ("record", "outcome"):
             self.path(outcome.batch - KEPT, kind).unlink(missing_ok=True)
 
@@ -247,7 +317,8 @@ class RecordLog:
         found: set[str | None] = set()
         for path in self.folder.glob("*.json"):
             content = read_sealed(path, self._run) or {}
-            found |= {content.get("plan"), content.get("before"), content.get("state")}
+            for stream in content.get("streams", [content]):
+                found |= {stream.get("plan"), stream.get("before"), stream.get("state")}
             found |= set(content.get("tables", {}).values())
         return {name for name in found if name is not None}
 
@@ -267,15 +338,25 @@ class RecordLog:
 
 def _check_repeat(known: BatchOutcome, found: BatchOutcome) -> None:
     """Refuse that a batch which is run again has counted otherwise."""
-    counted = next((name for name in _COUNTED if getattr(known, name) != getattr(found, name)), "")
-    if counted:
-        difference = f"{_COUNTED[counted]} {getattr(known, counted)}, {getattr(found, counted)} now"
-    elif list(known.tokens) != list(found.tokens):
+    differences = (
+        f"{words} {was}, {now} now"
+        for name, words in _COUNTED.items()
+        for was, now in zip(_counted(known, name), _counted(found, name), strict=True)
+        if was != now
+    )
+    difference = next(differences, "")
+    if not difference and list(known.tokens) != list(found.tokens):
         difference = "the state that it leaves is another one"
-    else:
+    if not difference:
         return
     raise RunError(
         f"batch {found.batch} was run before, and is not the same now: {difference}",
         hint="its results may be committed, so nothing was changed. Restore its rows as they "
         f"were and start again; or {RESTORE}",
     )
+
+
+def _counted(outcome: BatchOutcome, name: str) -> Iterator[object]:
+    """What an outcome says: of all streams together, or of one after the other."""
+    for each in (outcome,) if name in ("results", "errors") else outcome.streams:
+        yield getattr(each, name)

@@ -23,9 +23,11 @@ from muntin.spark.streaming.checkpoint.records import (
     BatchOutcome,
     BatchRecord,
     BucketReport,
+    StreamOutcome,
+    StreamRecord,
 )
-from muntin.spark.streaming.driver.heartbeat import Idleness
 from muntin.spark.streaming.driver.plans import Planner, result_schemas
+from muntin.spark.streaming.driver.watermarks import Pace, moments
 from muntin.spark.streaming.problems import RunError
 from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.job import PROPERTY, Job, current_job, task_context, worker_cache
@@ -40,9 +42,8 @@ _DROP_EVERY = 8
 
 @dataclass(frozen=True)
 class Limits:
-    """How late and how far ahead rows may be, in ticks, and whether what fails ends the run."""
+    """How far ahead rows may be, in microseconds, and whether what fails ends the run."""
 
-    lateness: int = 0
     max_ahead: int | None = None
     fail_on_bad_rows: bool = False
     fail_on_errors: bool = False
@@ -67,16 +68,16 @@ class BatchRunner:
         sink: Sink[Any],
         aside: Sink[Any] | None,
         limits: Limits,
-        idleness: Idleness | None = None,
+        paces: Sequence[Pace] = (Pace(),),
     ) -> None:
         self._checkpoint, self._planner, self._limits = checkpoint, planner, limits
-        self._idleness = idleness
+        self._paces = paces
         self.outcome = checkpoint.records.before(checkpoint.last_committed() + 1)
         self._sink = Delivery(sink, dict(self.outcome.delivered))
         self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
         self.timing = Timing()
         self._shipped: set[str] = set()
-        self._declared = ""
+        self._declared: tuple[str, ...] = ()
         self._cache = worker_cache()
 
     def resume(self, *, accepts_gaps: bool) -> None:
@@ -89,7 +90,7 @@ class BatchRunner:
         """Run one batch, from its record to its outcome."""
         begun = time.monotonic()
         record = self._record(frame.sparkSession, batch)
-        self._declare(record.plan)
+        self._declare(record)
         self._ship(frame.sparkSession, record)
         reports = [BucketReport.of_bytes(bytes(row.report)) for row in frame.collect()]
         self._check_complete(record, reports)
@@ -129,7 +130,7 @@ class BatchRunner:
             record = self._closing(last)
             records.write_record(record)
         reports: list[BucketReport] = []
-        if record.before is not None:
+        if any(stream.before is not None for stream in record.streams):
             job = self._job(session, record)
             folder = str(self._checkpoint.spark_folder)
             reports = flush(session, folder, job, self._checkpoint.buckets, writer)
@@ -143,8 +144,10 @@ class BatchRunner:
     def _closing(self, last: int) -> BatchRecord:
         """The record of the last batch: it has no rows, and answers with the plan of the state."""
         record = self._decide(last + 1, (), ())
-        plan = record.plan if self.outcome.state is None else self.outcome.state
-        return replace(record, plan=plan, is_closing=True)
+        streams = tuple(
+            replace(stream, plan=stream.before or stream.plan) for stream in record.streams
+        )
+        return replace(record, streams=streams, is_closing=True)
 
     def _record(self, session: SparkSession, batch: int) -> BatchRecord:
         """The record of a batch: the one it has, if it is over the same rows, or another."""
@@ -153,7 +156,7 @@ class BatchRunner:
         if before is None and batch:
             raise missing(records.path(batch - 1, "record"))
         offsets = logs.offsets(batch)
-        arrivals = Arrivals(logs.folder, before.offsets if before else (), offsets)
+        arrivals = Arrivals(logs, before.offsets if before else (), offsets)
         arrived = arrivals.added_to(before.arrivals if before else ())
         if record is not None:
             check_repeat(record, offsets, arrived)
@@ -164,30 +167,32 @@ class BatchRunner:
         return record
 
     def _decide(self, batch: int, offsets: Sequence[str], arrivals: Sequence[str]) -> BatchRecord:
-        plan, tables, changes = self._planner.next()
-        clock, before = time.time_ns() // 1000, self.outcome
-        is_plain = self._planner.current.timeline.plain
-        ahead = None if is_plain else self._limits.max_ahead
-        return BatchRecord(
-            batch,
-            plan,
-            before.state,
-            before.seen,
-            before.watermark,
-            self._limits.lateness,
-            None if ahead is None else clock + ahead,
-            clock,
-            tables,
-            changes,
-            offsets,
-            arrivals,
-            moment=None if self._idleness is None else self._idleness.moment(before, clock),
+        plans, tables, changes = self._planner.next()
+        clock, known = time.time_ns() // 1000, self.outcome.streams
+        brought = moments(self._paces, known, clock)
+        streams = tuple(
+            StreamRecord(
+                plan,
+                before.state,
+                before.seen,
+                before.watermark,
+                pace.lateness,
+                self._horizon(pace, clock),
+                moment,
+            )
+            for plan, before, pace, moment in zip(plans, known, self._paces, brought, strict=True)
         )
+        return BatchRecord(batch, streams, clock, tables, changes, offsets, arrivals)
 
-    def _declare(self, plan: str) -> None:
-        if plan != self._declared:
-            self._sink.sink.declare(result_schemas(self._planner.named(plan)))
-            self._declared = plan
+    def _horizon(self, pace: Pace, clock: int) -> int | None:
+        ahead = None if pace.is_plain else self._limits.max_ahead
+        return None if ahead is None else clock + ahead
+
+    def _declare(self, record: BatchRecord) -> None:
+        plans = tuple(stream.plan for stream in record.streams)
+        if plans != self._declared:
+            self._sink.sink.declare(result_schemas(map(self._planner.named, plans)))
+            self._declared = plans
 
     def _ship(self, session: SparkSession, record: BatchRecord) -> None:
         """Tell the tasks of this batch what it is, and bring them the files they need."""
@@ -201,7 +206,8 @@ class BatchRunner:
     def _add_files(self, session: SparkSession, record: BatchRecord) -> dict[str, str]:
         files = {
             name: str(self._checkpoint.plan_path(name))
-            for name in (record.plan, record.before)
+            for stream in record.streams
+            for name in (stream.plan, stream.before)
             if name is not None
         }
         for name in record.tables.values():
@@ -218,11 +224,11 @@ class BatchRunner:
         covered = sum(report.covers for report in reports)
         if (
             reports
-            and not len(buckets) == len(reports) == covered == self._checkpoint.buckets.count
+            and not len(buckets) == len(reports) == covered == self._checkpoint.buckets.total
         ):
             raise RunError(
                 f"batch {record.batch} came back with {len(reports)} of "
-                f"{self._checkpoint.buckets.count} buckets, {covered} of them written",
+                f"{self._checkpoint.buckets.total} buckets, {covered} of them written",
                 hint="this is a bug in Muntin: nothing of the batch is committed, please report it",
             )
 
@@ -251,30 +257,15 @@ class BatchRunner:
 
     def _sum_up(self, record: BatchRecord, reports: Sequence[BucketReport]) -> BatchOutcome:
         before = self.outcome
-        names = {final.name for final in self._planner.named(record.plan).finals}
+        plans = [self._planner.named(stream.plan) for stream in record.streams]
+        names = {final.name for plan in plans for final in plan.finals}
         results, errors = Counter(before.results), Counter(before.errors)
         for report in reports:
             results.update(report.results)
             errors.update(report.errors)
-        latest = max((report.latest for report in reports), default=NO_TIME)
-        seen = max(latest, NO_TIME if record.seen is None else record.seen)
-        reached = record.watermark
-        if reports:
-            # Without any, no bucket has answered a window.
-            reached = record.reached(latest if latest > NO_TIME else None)
-        rows = sum(report.rows for report in reports)
-        recent = before.recent
-        if record.seen is not None:
-            recent = recent.after(rows, seen - record.seen)
         return BatchOutcome(
             record.batch,
-            record.plan if reports else record.before,
-            seen if seen > NO_TIME else None,
-            reached,
-            record.clock if latest > NO_TIME else before.heard,
-            before.rows + rows,
-            before.late_rows + sum(report.late_rows for report in reports),
-            before.bad_rows + sum(report.bad_rows for report in reports),
+            tuple(self._streams(record, reports)),
             dict(results),
             dict(errors),
             sum(report.state_bytes for report in reports) if reports else before.state_bytes,
@@ -282,13 +273,48 @@ class BatchRunner:
             before.set_aside
             if self._aside is None
             else self._aside.after(record.batch, _aside(reports)),
-            recent.rows,
-            recent.ticks,
             [report.token for report in sorted(reports, key=lambda each: each.bucket)]
             or before.tokens,
             _files(reports, self._checkpoint.buckets.partitions) if reports else before.files,
             _added([before.aggregations, *(report.aggregations for report in reports)]),
         ).without_others(names)
+
+    def _streams(
+        self, record: BatchRecord, reports: Sequence[BucketReport]
+    ) -> Iterator[StreamOutcome]:
+        """Each stream after the batch, by the reports of its own buckets."""
+        stream_of = self._checkpoint.buckets.stream_of
+        for number, (stream, before) in enumerate(
+            zip(record.streams, self.outcome.streams, strict=True)
+        ):
+            own = [report for report in reports if stream_of(report.bucket) == number]
+            yield _stream(stream, before, own, record.clock)
+
+
+def _stream(
+    record: StreamRecord, before: StreamOutcome, reports: Sequence[BucketReport], clock: int
+) -> StreamOutcome:
+    latest = max((report.latest for report in reports), default=NO_TIME)
+    seen = max(latest, NO_TIME if record.seen is None else record.seen)
+    reached = record.watermark
+    if reports:
+        # Without any, no bucket has answered a window.
+        reached = record.reached(latest if latest > NO_TIME else None)
+    rows = sum(report.rows for report in reports)
+    recent = before.recent
+    if record.seen is not None:
+        recent = recent.after(rows, seen - record.seen)
+    return StreamOutcome(
+        record.plan if reports else record.before,
+        seen if seen > NO_TIME else None,
+        reached,
+        clock if latest > NO_TIME or before.heard is None else before.heard,
+        before.rows + rows,
+        before.late_rows + sum(report.late_rows for report in reports),
+        before.bad_rows + sum(report.bad_rows for report in reports),
+        recent.rows,
+        recent.ticks,
+    )
 
 
 def _written(reports: Sequence[BucketReport]) -> list[Any]:
@@ -340,7 +366,7 @@ def close_buckets(
         for row in batch.to_pylist():
             bucket = buckets.numbers[row["bucket"]]
             held = row["token"], row["written"], row["plan"], row["data"]
-            answered = Bucket(job, bucket, bucket % buckets.partitions, held).state().close()
+            answered = Bucket(job, buckets, bucket, held).state().close()
             tables = {name: each for name, each in answered.tables.items() if each.num_rows}
             for name, table in tables.items():
                 results.setdefault(name, []).append(table)

@@ -17,14 +17,14 @@ from muntin.plan import SharedPlan
 from muntin.queries import DropQuery, QueriesLike, Query, Statement, statements_of
 from muntin.sinks import Sink
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, is_complete
+from muntin.spark.streaming.checkpoint.records import StreamOutcome
 from muntin.spark.streaming.driver.batches import BatchRunner
 from muntin.spark.streaming.driver.heartbeat import Heartbeat
+from muntin.spark.streaming.driver.inputs import StreamInput
 from muntin.spark.streaming.driver.plans import Planner, result_schemas
-from muntin.spark.streaming.driver.progress import RunProgress
+from muntin.spark.streaming.driver.progress import RunProgress, StreamProgress
 from muntin.spark.streaming.driver.query import StreamDriver
-from muntin.spark.streaming.driver.source import StreamSource
 from muntin.spark.streaming.problems import as_run_error
-from muntin.spark.streaming.tasks.rows import BAD_ROWS, LATE_ROWS
 
 _logger = logging.getLogger("muntin.spark")
 _STEP = 0.25  # seconds
@@ -42,7 +42,7 @@ class Run:
 
     def __init__(
         self,
-        source: StreamSource,
+        inputs: Sequence[StreamInput],
         checkpoint: Checkpoint,
         planner: Planner,
         runner: BatchRunner,
@@ -52,18 +52,24 @@ class Run:
         heartbeat: Heartbeat | None = None,
     ) -> None:
         self.sink, self.side_output = sink, aside
-        self._source, self._checkpoint = source, checkpoint
+        self._inputs, self._checkpoint = inputs, checkpoint
         self._planner, self._runner = planner, runner
         self._is_released = False
         self._changing = Lock()
         sink.declare(result_schemas(planner.current))
         if aside is not None:
-            aside.declare({LATE_ROWS: source.schema, BAD_ROWS: source.schema})
+            aside.declare(
+                {
+                    name: given.source.schema
+                    for given in inputs
+                    for name in (given.aside.late, given.aside.bad)
+                }
+            )
         set_aside = None if aside is None else aside.writer()
         writer = sink.writer()
         self._heartbeat = heartbeat
         self._driver = StreamDriver(
-            source, checkpoint, writer, set_aside, trigger, runner, heartbeat
+            inputs, checkpoint, writer, set_aside, trigger, runner, heartbeat
         )
         if checkpoint.is_closing:
             self._flush(None)
@@ -111,33 +117,64 @@ class Run:
         """The queries that the next batch runs with, in the order they joined."""
         return list(self._planner.catalog)
 
-    def plan(self) -> SharedPlan:
-        """What the queries share, as of the next batch; and which moved, when and why."""
-        return self._planner.current
+    def plan(self, stream: str | None = None) -> SharedPlan:
+        """What the queries over a stream share, as of the next batch; who moved, when and why.
+
+        Args:
+            stream: The name of the stream; it may be left out where there is a single one.
+        """
+        names = [given.name or "stream" for given in self._inputs]
+        plans = dict(zip((name.lower() for name in names), self._planner.current, strict=True))
+        if stream is None and len(plans) == 1:
+            return next(iter(plans.values()))
+        if stream is None or stream.lower() not in plans:
+            told = "there are several streams" if stream is None else f"there is no {stream!r}"
+            raise MuntinError(told, hint=f"name one of {', '.join(names)}")
+        return plans[stream.lower()]
 
     def progress(self) -> RunProgress:
         """What the run has seen and done."""
         outcome, timing = self._runner.outcome, self._runner.timing
+        streams = dict(self._streams(outcome.streams))
+        seen = max((each.seen for each in streams.values() if each.seen is not None), default=None)
+        marks = [each.watermark for each in streams.values()]
+        known = [each for each in marks if each is not None]
         lag = None
-        if outcome.seen is not None and not self._planner.current.timeline.plain:
-            lag = time.time() - outcome.seen / 1e6
+        if seen is not None and not any(given.timeline.plain for given in self._inputs):
+            lag = time.time() - seen / 1e6
         return RunProgress(
             self.is_active,
             len(self._planner.catalog),
             outcome.batch + 1,
             outcome.rows,
-            outcome.late_rows,
-            outcome.bad_rows,
+            sum(each.late_rows for each in streams.values()),
+            sum(each.bad_rows for each in streams.values()),
             dict(outcome.results),
             dict(outcome.errors),
-            outcome.seen,
-            outcome.watermark,
+            seen,
+            min(known) if len(known) == len(marks) else None,
             lag,
             outcome.state_bytes,
             timing.rows,
             timing.seconds,
             *outcome.aggregations,
+            streams=streams,
         )
+
+    def _streams(self, outcomes: Sequence[StreamOutcome]) -> Iterator[tuple[str, StreamProgress]]:
+        clock = time.time_ns() // 1000
+        for given, each in zip(self._inputs, outcomes, strict=True):
+            yield (
+                given.name or "stream",
+                StreamProgress(
+                    each.rows,
+                    each.late_rows,
+                    each.bad_rows,
+                    each.seen,
+                    each.watermark,
+                    given.pace.is_idle(each, clock),
+                ),
+            )
 
     @property
     def is_active(self) -> bool:
@@ -210,7 +247,7 @@ class Run:
         if failed is not None:
             raise self._error(failed)
         try:
-            self._runner.finish(self._source.session, self.sink.writer())
+            self._runner.finish(self._inputs[0].source.session, self.sink.writer())
         except Exception as error:
             raise self._error(error) from error
 
@@ -237,19 +274,23 @@ class Run:
         except (Py4JError, PySparkException) as error:
             raise self._error(error) from error
 
-    def _columns(self) -> list[str]:
-        """The columns to ship: those of the plan, and of a batch that is to be run again.
+    def _columns(self) -> list[list[str]]:
+        """The columns to ship of each stream: those of its plan, and of a batch to be run again.
 
         Rows that are set aside keep all their columns.
         """
-        if self.side_output is not None:
-            return list(self._source.schema.names)
-        read = set(self._planner.current.columns()) | self._driver_columns()
-        return [name for name in self._source.schema.names if name in read]
-
-    def _driver_columns(self) -> set[str]:
         record = self._checkpoint.records.record(self._checkpoint.last_committed() + 1)
-        return set() if record is None else set(self._planner.named(record.plan).columns())
+        found = []
+        for number, (given, plan) in enumerate(
+            zip(self._inputs, self._planner.current, strict=True)
+        ):
+            read = set(plan.columns())
+            if record is not None:
+                read |= set(self._planner.named(record.streams[number].plan).columns())
+            if self.side_output is not None:
+                read = set(given.source.schema.names)
+            found.append([name for name in given.source.schema.names if name in read])
+        return found
 
     def _check_active(self) -> None:
         if self._is_released:

@@ -1,8 +1,9 @@
-"""The plan of the next batch: queries join, leave and move, and those that stay keep state."""
+"""The plans of the next batch: queries join, leave and move, and those that stay keep state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
@@ -12,7 +13,7 @@ from muntin.aggregators.registry import own
 from muntin.engine.slices.newcomers import check_streams
 from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
-from muntin.plan import SharedPlan, Strategy, Timeline
+from muntin.plan import SharedPlan, Strategy
 from muntin.planner import Draft, plan_draft
 from muntin.planner.continuity import dated, settled
 from muntin.planner.placement.homes import with_homes
@@ -21,15 +22,26 @@ from muntin.planner.techniques import Preferences
 from muntin.queries import Catalog, Query, Statement
 from muntin.sinks import with_key
 from muntin.spark.streaming.checkpoint.checkpoint import Changes, Checkpoint
-from muntin.spark.streaming.checkpoint.records import BatchOutcome
-from muntin.spark.streaming.driver.source import StreamSource
+from muntin.spark.streaming.checkpoint.records import BatchOutcome, StreamOutcome
+from muntin.spark.streaming.driver.inputs import StreamInput
 from muntin.spark.streaming.driver.statements import parsed, reconcile
 from muntin.spark.streaming.driver.tables import StaticTables
 from muntin.spark.streaming.problems import CheckpointError, RunError
 
 
-class Planner:
-    """The queries that run, and the plans that are made of them.
+@dataclass(frozen=True)
+class Planning:
+    """How plans are made, whatever the stream."""
+
+    strategy: Strategy
+    optimizer: OptimizerName
+    zone: Zone
+    told: Preferences
+    placement: str | None = None
+
+
+class StreamPlans:
+    """The plans that are made of one stream's queries.
 
     A plan is made for the state it meets: queries of the plan that the state is of keep their
     slices. So it is made when a batch begins, unless a change has made it already to see whether
@@ -37,34 +49,111 @@ class Planner:
     """
 
     def __init__(
+        self, given: StreamInput, checkpoint: Checkpoint, tables: StaticTables, how: Planning
+    ) -> None:
+        self._given, self._checkpoint, self._tables, self._how = given, checkpoint, tables, how
+        self._optimizer = Optimizer(how.optimizer)
+        # What is known after the last batch.
+        self._outcome = StreamOutcome()
+        # The plan that the state is of, the plan for the queries as they are, and the plan of
+        # the batch that runs with the version of the queries it was made of.
+        self._state: tuple[str, SharedPlan] | None = None
+        self.next: SharedPlan | None = None
+        self._running: tuple[str, SharedPlan, Catalog] | None = None
+
+    def adopt(self, outcome: StreamOutcome, catalog: Catalog) -> None:
+        """Take note of what a batch has seen, and of the plan that the state is of."""
+        self._outcome, state = outcome, outcome.state
+        if state is None or (self._state is not None and self._state[0] == state):
+            return
+        if self._running is not None and self._running[0] == state:
+            plan, is_current = self._running[1], self._running[2] is catalog
+        else:
+            plan, is_current = self._checkpoint.plan(state), False
+            check_columns(plan, self._given.source.schema)
+        self._state = (state, plan)
+        self.next = plan if is_current else None
+
+    def review(self, queries: Sequence[Query]) -> None:
+        """Share anew, from the next batch on, where the optimizer finds that due.
+
+        Where queries have joined or left since the last batch, it has looked already.
+        """
+        if self._state is None or self.current(queries) is not self._state[1]:
+            return
+        plan = self._state[1]
+        due = self._optimizer.is_due(plan, self._outcome.recent.rate)
+        if due or settled(plan, self._outcome.watermark):
+            self.next = self._plan(queries)
+
+    def current(self, queries: Sequence[Query]) -> SharedPlan:
+        """The plan for the queries as they are."""
+        if self.next is None:
+            self.next = self.build(queries)
+        return self.next
+
+    def take(self, queries: Sequence[Query], catalog: Catalog) -> str:
+        """The name of the plan for the next batch, which is kept."""
+        plan = self.next = dated(self.current(queries), self._outcome.seen)
+        if self._state is not None and self._state[1] is plan:
+            name = self._state[0]
+        else:
+            name = self._checkpoint.save_plan(plan)
+        self._running = (name, plan, catalog)
+        return name
+
+    def named(self, name: str) -> SharedPlan | None:
+        """A plan that is at hand."""
+        known = (each for each in (self._running, self._state) if each is not None)
+        return next((each[1] for each in known if each[0] == name), None)
+
+    def build(self, queries: Sequence[Query]) -> SharedPlan:
+        """The plan for some queries, given the state; that of the state, if it will do."""
+        previous = None if self._state is None else self._state[1]
+        if previous is not None and _is_plan_of(previous, queries, self._how.told):
+            return previous
+        return self._plan(queries)
+
+    def _plan(self, queries: Sequence[Query]) -> SharedPlan:
+        previous = None if self._state is None else self._state[1]
+        draft = Draft(
+            queries,
+            self._given.source.schema,
+            self._given.timeline,
+            tables=self._tables.schemas,
+            strategy=self._how.strategy,
+            # Java's rules for the zone may be others than when the run began.
+            zone=self._how.zone if previous is None else previous.zone,
+            told=self._how.told,
+            sharer=self._optimizer,
+            previous=previous,
+            watermark=self._outcome.watermark,
+            rate=self._outcome.recent.rate,
+        )
+        plan = plan_draft(draft)
+        check_streams(plan)
+        _check_order(plan)
+        _check_techniques(plan)
+        buckets = self._checkpoint.buckets.count
+        return with_homes(plan, buckets, previous, self._how.placement, draft)
+
+
+class Planner:
+    """The queries that run, and the plans that are made of them: one for each stream."""
+
+    def __init__(
         self,
-        source: StreamSource,
-        time: str,
+        inputs: Sequence[StreamInput],
         checkpoint: Checkpoint,
         tables: StaticTables,
-        *,
-        name: str | None,
-        strategy: Strategy,
-        optimizer: OptimizerName,
-        zone: Zone,
-        told: Preferences,
-        placement: str | None = None,
+        how: Planning,
     ) -> None:
-        self._source, self._time, self._checkpoint = source, time, checkpoint
-        self._name, self._strategy, self._zone, self._told = name, strategy, zone, told
-        self._optimizer = Optimizer(optimizer)
-        self._placement = placement
-        # What is known after the last batch.
-        self._outcome = BatchOutcome()
-        self.tables = tables
+        self._checkpoint, self.tables = checkpoint, tables
+        self._names = [given.name for given in inputs]
+        self._streams = [StreamPlans(given, checkpoint, tables, how) for given in inputs]
         self.lock = RLock()
         self._changes = Changes()
         self.catalog = Catalog()
-        # The plan that the state is of, the plan for the queries as they are, and the plan of
-        # the batch that runs with the queries it was made of.
-        self._state: tuple[str, SharedPlan] | None = None
-        self._next: SharedPlan | None = None
-        self._running: tuple[str, SharedPlan, Catalog] | None = None
 
     def start(self, asked: Sequence[Query], outcome: BatchOutcome) -> None:
         """Begin with the queries of the checkpoint, as far as the caller has not changed them."""
@@ -79,45 +168,35 @@ class Planner:
             self._commit(catalog, self._build(catalog), [query.sql() for query in asked])
 
     def adopt(self, outcome: BatchOutcome) -> None:
-        """Take note of what a batch has seen, and of the plan that the state is of."""
+        """Take note of what a batch has seen, and of the plans that the state is of."""
         with self.lock:
-            self._outcome, state = outcome, outcome.state
-            if state is None or (self._state is not None and self._state[0] == state):
-                return
-            if self._running is not None and self._running[0] == state:
-                plan, is_current = self._running[1], self._running[2] is self.catalog
-            else:
-                plan, is_current = self._checkpoint.plan(state), False
-                check_columns(plan, self._source.schema)
-            self._state = (state, plan)
-            self._next = plan if is_current else None
+            for stream, each in zip(self._streams, outcome.streams, strict=True):
+                stream.adopt(each, self.catalog)
 
     def review(self) -> None:
-        """Share anew, from the next batch on, where the optimizer finds that due.
-
-        Where queries have joined or left since the last batch, it has looked already.
-        """
+        """Share anew, from the next batch on, where the optimizer finds that due."""
         with self.lock:
-            if self._state is None or self.current is not self._state[1]:
-                return
-            plan = self._state[1]
-            due = self._optimizer.is_due(plan, self._outcome.recent.rate)
-            if due or settled(plan, self._outcome.watermark):
-                self._next = self._plan(list(self.catalog))
+            for stream, queries in self._routed(self.catalog):
+                stream.review(queries)
 
-    def apply(self, statements: Sequence[Statement], shipped: frozenset[str] | None) -> bool:
+    def apply(
+        self, statements: Sequence[Statement], shipped: Sequence[frozenset[str]] | None
+    ) -> bool:
         """Make a change durable, or refuse it; it takes effect with the next batch.
 
-        Where the plan reads a column that is not among those ``shipped``, nothing is done, and
-        the answer is False.
+        Where a plan reads a column that is not among those ``shipped`` of its stream, nothing is
+        done, and the answer is False.
         """
         with self.lock:
             catalog = Catalog(self.catalog)
             catalog.apply(statements)
-            plan = self._build(catalog)
-            if shipped is not None and not shipped.issuperset(plan.columns()):
+            plans = self._build(catalog)
+            if shipped is not None and not all(
+                columns.issuperset(plan.columns())
+                for columns, plan in zip(shipped, plans, strict=True)
+            ):
                 return False
-            self._commit(catalog, plan, self._changes.asked)
+            self._commit(catalog, plans, self._changes.asked)
             return True
 
     def refresh(self, table: str) -> None:
@@ -128,7 +207,7 @@ class Planner:
     def update_table(self, name: str, frame: Any) -> None:
         """Join rows of the next batch on with another frame; a name that is new adds a table."""
         with self.lock:
-            joined = self.current.is_joined(name)
+            joined = any(plan.is_joined(name) for plan in self.current)
             self._use(self.tables.update(name, frame, is_joined=joined))
 
     def _use(self, versions: dict[str, str]) -> None:
@@ -136,35 +215,31 @@ class Planner:
         self._write(self.catalog, self._changes.asked)
 
     @property
-    def current(self) -> SharedPlan:
-        """The plan for the queries as they are."""
+    def current(self) -> list[SharedPlan]:
+        """The plans for the queries as they are, one for each stream."""
         with self.lock:
-            if self._next is None:
-                self._next = self._build(self.catalog)
-            return self._next
+            return [stream.current(queries) for stream, queries in self._routed(self.catalog)]
 
-    def next(self) -> tuple[str, dict[str, str], int]:
-        """The name of the plan for the next batch, and the versions of its tables and queries."""
+    def next(self) -> tuple[list[str], dict[str, str], int]:
+        """The names of the plans for the next batch, and the versions of tables and queries."""
         with self.lock:
-            plan = self._next = dated(self.current, self._outcome.seen)
-            if self._state is not None and self._state[1] is plan:
-                name = self._state[0]
-            else:
-                name = self._checkpoint.save_plan(plan)
-            self._running = (name, plan, self.catalog)
-            return name, dict(self.tables.versions), self._changes.version
+            names = [
+                stream.take(queries, self.catalog) for stream, queries in self._routed(self.catalog)
+            ]
+            return names, dict(self.tables.versions), self._changes.version
 
     def named(self, name: str) -> SharedPlan:
         """A plan of a batch."""
         with self.lock:
-            for known in (self._running, self._state):
-                if known is not None and known[0] == name:
-                    return known[1]
-            return self._checkpoint.plan(name)
+            known = (stream.named(name) for stream in self._streams)
+            found = next((plan for plan in known if plan is not None), None)
+            return self._checkpoint.plan(name) if found is None else found
 
-    def _commit(self, catalog: Catalog, plan: SharedPlan, asked: Sequence[str]) -> None:
+    def _commit(self, catalog: Catalog, plans: Sequence[SharedPlan], asked: Sequence[str]) -> None:
         self._write(catalog, asked)
-        self.catalog, self._next = catalog, plan
+        self.catalog = catalog
+        for stream, plan in zip(self._streams, plans, strict=True):
+            stream.next = plan
 
     def _write(self, catalog: Catalog, asked: Sequence[str]) -> None:
         changes = Changes(
@@ -176,51 +251,38 @@ class Planner:
         self._checkpoint.write_changes(changes)
         self._changes = changes
 
-    def _build(self, catalog: Catalog) -> SharedPlan:
+    def _build(self, catalog: Catalog) -> list[SharedPlan]:
+        """The plans for some queries, or the problems of all of them."""
+        plans: list[SharedPlan] = []
+        problems: list[Problem] = []
+        for stream, queries in self._routed(catalog):
+            try:
+                plans.append(stream.build(queries))
+            except QueryError as error:
+                problems.extend(error.problems)
+        if problems:
+            raise QueryError(problems)
+        return plans
+
+    def _routed(self, catalog: Catalog) -> Iterator[tuple[StreamPlans, list[Query]]]:
+        """Each stream with the queries over it."""
         queries = list(catalog)
-        self._check_sources(queries)
-        previous = None if self._state is None else self._state[1]
-        if previous is not None and _is_plan_of(previous, queries, self._told):
-            return previous
-        return self._plan(queries)
-
-    def _plan(self, queries: Sequence[Query]) -> SharedPlan:
-        previous = None if self._state is None else self._state[1]
-        schema = self._source.schema
-        draft = Draft(
-            queries,
-            schema,
-            Timeline.of(schema, self._time),
-            tables=self.tables.schemas,
-            strategy=self._strategy,
-            # Java's rules for the zone may be others than when the run began.
-            zone=self._zone if previous is None else previous.zone,
-            told=self._told,
-            sharer=self._optimizer,
-            previous=previous,
-            watermark=self._outcome.watermark,
-            rate=self._outcome.recent.rate,
-        )
-        plan = plan_draft(draft)
-        check_streams(plan)
-        _check_order(plan)
-        _check_techniques(plan)
-        buckets = self._checkpoint.buckets.count
-        return with_homes(plan, buckets, previous, self._placement, draft)
-
-    def _check_sources(self, queries: Sequence[Query]) -> None:
-        if self._name is None:
-            return
-        known = [self._name]
+        names = [name for name in self._names if name is not None]
+        known = {name.lower() for name in names}
         problems = [
             Problem(
-                f"there is no input {query.source!r}", did_you_mean(query.source, known), query.name
+                f"there is no input {query.source!r}", did_you_mean(query.source, names), query.name
             )
             for query in queries
-            if query.source.lower() != self._name.lower()
+            if known and query.source.lower() not in known
         ]
         if problems:
             raise QueryError(problems)
+        for stream, name in zip(self._streams, self._names, strict=True):
+            yield (
+                stream,
+                [each for each in queries if name is None or each.source.lower() == name.lower()],
+            )
 
 
 def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:
@@ -236,12 +298,13 @@ def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:
             )
 
 
-def result_schemas(plan: SharedPlan) -> dict[str, pa.Schema]:
+def result_schemas(plans: Iterable[SharedPlan]) -> dict[str, pa.Schema]:
     """The columns of every query's results, and which of them name a row: window and groups."""
     found = {}
-    for final in plan.finals:
-        schema = plan.result_schema(final)
-        found[final.name] = with_key(schema, schema.names[: 2 + len(final.grouping)])
+    for plan in plans:
+        for final in plan.finals:
+            schema = plan.result_schema(final)
+            found[final.name] = with_key(schema, schema.names[: 2 + len(final.grouping)])
     return found
 
 

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from muntin.display import count, html_facts
 from muntin.windows import duration_text
 
 _DAY = 86_400  # seconds
+_NEVER = -(2**63)  # before every watermark
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """What a run has seen of one of its streams.
+
+    Attributes:
+        rows: Rows that came in.
+        late_rows: Rows below the watermark, which were dropped.
+        bad_rows: Rows without a usable time, which were dropped.
+        seen: The largest event time, in ticks; None before the first.
+        watermark: W of the stream: its windows up to this tick are answered; None before the first.
+        is_idle: Whether it has been silent for so long that it holds no other stream back.
+    """
+
+    rows: int = 0
+    late_rows: int = 0
+    bad_rows: int = 0
+    seen: int | None = None
+    watermark: int | None = None
+    is_idle: bool = False
 
 
 @dataclass(frozen=True)
@@ -26,7 +49,8 @@ class RunProgress:
         results: Rows of results by query, for those that run.
         errors: Failed values by query: overflow, division by zero, a bad cast.
         seen: The largest event time, in ticks; None before the first.
-        watermark: Windows up to this tick are answered; None before the first.
+        watermark: Windows up to this tick are answered; None before the first. Where there are
+            several streams, the least of theirs.
         lag: Seconds from the largest event time to the clock; None where times are numbers.
         state_bytes: Bytes of all state.
         batch_rows: Rows of the last batch.
@@ -36,6 +60,7 @@ class RunProgress:
             that a worker had to read again included.
         cell_aggregations: Aggregations along cells, which make partials of a predicate of those of
             its cells, or slices of a query's own of the shared ones.
+        streams: Each stream by its name; one that has none is called ``stream``.
     """
 
     is_active: bool
@@ -55,11 +80,36 @@ class RunProgress:
     partial_aggregations: int = 0
     final_aggregations: int = 0
     cell_aggregations: int = 0
+    streams: Mapping[str, StreamProgress] = field(default_factory=dict, kw_only=True)
 
     @property
     def aggregations(self) -> int:
         """All of them: of rows, along cells and along time."""
         return self.partial_aggregations + self.cell_aggregations + self.final_aggregations
+
+    @property
+    def held_by(self) -> str | None:
+        """The stream that holds others back: the least watermark is its; None if none does.
+
+        An idle stream holds nobody, and one without a row so far all that have some.
+        """
+        marks = {
+            name: _NEVER if each.watermark is None else each.watermark
+            for name, each in self.streams.items()
+        }
+        active = [name for name, each in self.streams.items() if not each.is_idle]
+        least = min(active, key=lambda name: marks[name], default=None)
+        return None if least is None or marks[least] == max(marks.values()) else least
+
+    @property
+    def gap(self) -> int | None:
+        """How far the streams are apart: from the least watermark to the largest, in ticks.
+
+        None where one has no watermark yet.
+        """
+        marks = [each.watermark for each in self.streams.values()]
+        known = [each for each in marks if each is not None]
+        return max(known) - min(known) if known and len(known) == len(marks) else None
 
     @property
     def rate(self) -> float:
@@ -89,6 +139,18 @@ class RunProgress:
             return f"{duration_text(round(self.lag) * 1_000_000)} behind the clock"
         return f"at event time {moment_text(self.seen)}"
 
+    @property
+    def _held(self) -> str:
+        if self.held_by is None:
+            return ""
+        if self.streams[self.held_by].watermark is None:
+            return f"{self.held_by} has no row so far and holds the others back"
+        if self.gap is None:
+            return f"{self.held_by} holds the others back"
+        seconds = round(self.gap / 1e6)
+        apart = f"{self.gap:,}" if self.lag is None else duration_text(seconds * 1_000_000)
+        return f"{self.held_by} is {apart} behind the stream that is furthest"
+
     def __str__(self) -> str:
         rows = f"{count(self.rows, 'row')} in {count(self.batches, 'batch')}"
         parts = [
@@ -97,7 +159,7 @@ class RunProgress:
             f"the last batch took {self.batch_seconds:.2f} s ({self.rate:,.0f} rows/s)",
             f"{self.late_rows:,} late and {count(self.bad_rows, 'bad row')}",
             f"{count(self.state_bytes, 'byte')} of state",
-            *filter(None, [self._behind]),
+            *filter(None, [self._behind, self._held]),
         ]
         return f"{self._state}: " + ", ".join(parts)
 
@@ -122,6 +184,13 @@ class RunProgress:
                 "partial aggregations": f"{self.partial_aggregations:,}",
                 "final aggregations": f"{self.final_aggregations:,}",
                 "cell aggregations": f"{self.cell_aggregations:,}",
+                **{
+                    f"stream {name}": f"{count(each.rows, 'row')}, {each.late_rows:,} late and "
+                    f"{each.bad_rows:,} bad{', idle' if each.is_idle else ''}"
+                    for name, each in self.streams.items()
+                    if len(self.streams) > 1
+                },
+                **({} if self.held_by is None else {"held back by": self.held_by}),
             },
         )
 

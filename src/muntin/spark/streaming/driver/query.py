@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from threading import Condition
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from muntin.spark.environment.settings import PROVIDER, ROCKSDB, TO_WORKERS
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
 from muntin.spark.streaming.checkpoint.records import KEPT, REPORT_SCHEMA
 from muntin.spark.streaming.driver.heartbeat import Heartbeat
-from muntin.spark.streaming.driver.source import StreamSource
+from muntin.spark.streaming.driver.inputs import StreamInput
 from muntin.spark.streaming.tasks import bucket, stage_a
 from muntin.spark.streaming.tasks.stage_a import MapStage
 from muntin.spark.streaming.tasks.stage_b import StateStage
@@ -40,7 +41,7 @@ class StreamDriver:
     """One streaming query of Spark's, which may be started again with more columns.
 
     Args:
-        source: Where rows come from.
+        inputs: The streams.
         checkpoint: Where Spark keeps offsets and state.
         writer: The half of the sink that runs in tasks.
         aside: That of the side output, if there is one.
@@ -51,7 +52,7 @@ class StreamDriver:
 
     def __init__(
         self,
-        source: StreamSource,
+        inputs: Sequence[StreamInput],
         checkpoint: Checkpoint,
         writer: Writer[Any],
         aside: Writer[Any] | None,
@@ -59,23 +60,23 @@ class StreamDriver:
         on_batch: OnBatch,
         heartbeat: Heartbeat | None = None,
     ) -> None:
-        self._source, self._checkpoint = source, checkpoint
+        self._inputs, self._checkpoint = inputs, checkpoint
         self._writer, self._aside = writer, aside
         self._trigger, self._on_batch = dict(trigger), on_batch
         self._heartbeat = heartbeat
         self._moment = Condition()
         self._is_busy = self._is_halting = False
         self._last = checkpoint.last_committed()
-        self.columns: frozenset[str] = frozenset()
+        self.columns: list[frozenset[str]] = []
         self.query: StreamingQuery | None = None
         self.failure: BaseException | None = None
         self.is_restarting = False
 
-    def start(self, columns: Sequence[str]) -> None:
-        """Start the query with the columns that are read."""
-        self.columns = frozenset(columns)
+    def start(self, columns: Sequence[Sequence[str]]) -> None:
+        """Start the query with the columns that are read of each stream."""
+        self.columns = [frozenset(each) for each in columns]
         self._is_halting = False
-        session = self._source.session
+        session = self._inputs[0].source.session
         chosen = session.conf.getAll
         settings = {
             "spark.sql.shuffle.partitions": str(self._checkpoint.buckets.partitions),
@@ -97,15 +98,16 @@ class StreamDriver:
         if self._heartbeat is not None:
             self._heartbeat.start()
 
-    def _stages(self, columns: Sequence[str]) -> DataFrame:
+    def _stages(self, columns: Sequence[Sequence[str]]) -> DataFrame:
+        """All streams, each through its own stage A, and one stage B behind them."""
         buckets = self._checkpoint.buckets
-        map_stage = MapStage(buckets, self._source.read(columns), self._aside)
+        mapped = [
+            self._mapped(number, given, each)
+            for number, (given, each) in enumerate(zip(self._inputs, columns, strict=True))
+        ]
         state_stage = StateStage(buckets, self._writer)
-        frame = self._source.select(columns)
-        if self._heartbeat is not None:
-            frame = self._heartbeat.beside(frame)
         return (
-            frame.mapInArrow(map_stage, stage_a.SCHEMA)
+            reduce(lambda one, other: one.union(other), mapped)
             .groupBy("bucket")
             .applyInPandasWithState(
                 state_stage,
@@ -115,6 +117,14 @@ class StreamDriver:
                 "NoTimeout",
             )
         )
+
+    def _mapped(self, number: int, given: StreamInput, columns: Sequence[str]) -> DataFrame:
+        reader, frame = given.source.read(columns), given.source.select(columns)
+        if number == 0 and self._heartbeat is not None:
+            # The task of a beat calls the buckets of all streams.
+            frame = self._heartbeat.beside(frame)
+        stage = MapStage(self._checkpoint.buckets, reader, self._aside, given.aside, number)
+        return frame.mapInArrow(stage, stage_a.SCHEMA)
 
     def _run(self, frame: DataFrame, batch: int) -> None:
         with self._moment:

@@ -1,4 +1,4 @@
-"""``muntin.run``: any number of queries over one stream, which join and leave while it runs."""
+"""``muntin.run``: any number of queries over streams, which join and leave while it runs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import os
 import tempfile
 import time as clock
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
-
-import pyarrow as pa
 
 from muntin.aggregators.choice import Prefer
 from muntin.display import count
 from muntin.errors import DataError, WindowError
 from muntin.expressions.zones import Zone
-from muntin.plan import Strategy, Timeline
+from muntin.plan import Strategy
 from muntin.planner.placement.optimizers import check_method
 from muntin.planner.sharing import OptimizerName
 from muntin.planner.techniques import Preferences
@@ -31,10 +29,18 @@ from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, zone_kept
 from muntin.spark.streaming.driver.batches import BatchRunner, Limits
 from muntin.spark.streaming.driver.handle import Run
-from muntin.spark.streaming.driver.heartbeat import Heartbeat, Idleness
-from muntin.spark.streaming.driver.plans import Planner
-from muntin.spark.streaming.driver.source import StreamSource, session_of, stream_source
+from muntin.spark.streaming.driver.heartbeat import Heartbeat
+from muntin.spark.streaming.driver.inputs import (
+    StreamInput,
+    Times,
+    read_inputs,
+    shared_session,
+    streams_of,
+)
+from muntin.spark.streaming.driver.plans import Planner, Planning
+from muntin.spark.streaming.driver.source import log_places
 from muntin.spark.streaming.driver.tables import StaticTables
+from muntin.spark.streaming.driver.watermarks import Pace
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.tasks.rows import SideOutput, read_side_output
 from muntin.windows import DurationLike, duration
@@ -49,12 +55,13 @@ __all__ = ["Run", "run"]
 def run(
     stream: Any,
     queries: QueriesLike,
-    time: str = "ts",
+    time: str | Mapping[str, str] = "ts",
     *,
     name: str | None = None,
     tables: Mapping[str, Any] | None = None,
-    lateness: DurationLike = 0,
-    advance_when_idle: DurationLike | None = None,
+    lateness: DurationLike | Mapping[str, DurationLike] = 0,
+    idle: DurationLike | Mapping[str, DurationLike] | None = None,
+    advance_when_idle: DurationLike | Mapping[str, DurationLike] | None = None,
     trigger: str | timedelta | None = None,
     sink: Sink[Any] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -72,11 +79,11 @@ def run(
     technique: str | None = None,
     prefer: Prefer = "throughput",
 ) -> Run:
-    """Answer many sliding-window queries over a stream in one shared pass.
+    """Answer many sliding-window queries over a stream, or several, in one shared pass.
 
     Let W be the largest event time of all earlier batches minus ``lateness``. A row below W is
     late: it is dropped and counted. A window is answered once, in the first batch after which W
-    has reached its end.
+    has reached its end. Each stream has a W of its own, and a query moves by that of its stream.
 
     A run that is started again with the same checkpoint resumes where it left off, with the
     queries it had. Differences between the ``queries`` argument and that of the last start are
@@ -84,13 +91,19 @@ def run(
 
     Args:
         stream: A streaming DataFrame, from any source that Spark can read; or files that arrive in
-            a folder, which Spark's workers read themselves (:func:`muntin.files`).
+            a folder, which Spark's workers read themselves (:func:`muntin.files`). Several streams
+            are a mapping by the names that FROM calls them; the checkpoint fixes the names, and
+            one Spark query carries all of them.
         queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
-        time: The column of event times: timestamps, dates or integers.
-        name: What FROM must call the stream; by default FROM may use any name.
+        time: The column of event times: timestamps, dates or integers. This and the next options
+            may be mappings by the name of the stream.
+        name: What FROM must call a single stream; by default FROM may use any name.
         tables: Frames that queries may join, by name; each is read when the run starts, and
             again by :meth:`Run.refresh`.
         lateness: How far rows may be out of order: a duration, or a number if times are numbers.
+        idle: How long one of several streams may be silent before it holds none of the others
+            back: it then takes the least W of those that are not idle, and rows below that are
+            late. By default a stream waits for its rows.
         advance_when_idle: How long the stream may be silent before the clock moves W: it is then
             the largest event time plus the time elapsed since, minus ``lateness``, until a row
             arrives. By default only rows move W. A checkpoint has it from its first start, or
@@ -139,49 +152,44 @@ def run(
     """
     if placement is not None:
         check_method(placement)
-    session = require_session(session_of(stream))
+    streams = streams_of(stream, name)
+    session = require_session(shared_session(streams))
     zone = _zone(session, timezone, checkpoint)
-    source = stream_source(stream, zone)
+    chosen = read_trigger(trigger)
+    listening = None if "availableNow" in chosen else clock.time_ns() // 1000
+    inputs = read_inputs(streams, zone, Times(time, lateness, idle, advance_when_idle), listening)
     limits = read_limits(
-        source.schema,
-        time,
-        lateness,
         max_ahead,
         fail_on_bad_rows=is_fail("on_bad_row", on_bad_row, "skip"),
         fail_on_errors=is_fail("on_error", on_error, "null"),
     )
     destination = memory() if sink is None else sink
     aside = read_side_output(side_output, destination)
-    chosen = read_trigger(trigger)
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
-    listening = None if "availableNow" in chosen else clock.time_ns() // 1000
-    idleness = read_idleness(source.schema, time, advance_when_idle, limits, listening)
     asked = read_queries(queries)
-    spread = _spread(source, partitions, buckets)
+    spread = _spread(session, partitions, buckets)
     folder = _temporary() if checkpoint is None else checkpoint
-    kept = Checkpoint(folder, spread, beats=idleness is not None, timezone=zone.name)
+    paces = [given.pace for given in inputs]
+    kept = Checkpoint(
+        folder,
+        spread,
+        beats=any(pace.advance_when_idle is not None for pace in paces),
+        timezone=zone.name,
+        streams=[str(given.name) for given in inputs] if len(inputs) > 1 else (),
+    )
     try:
+        kept.logs.places = _log_places(inputs, beats=kept.beats)
         kept.check()
         kept.refuse_closed()
         known = kept.changes()
         static = StaticTables(tables, kept, known.tables if known else {}, zone.name)
-        planner = Planner(
-            source,
-            time,
-            kept,
-            static,
-            name=name,
-            strategy=strategy,
-            optimizer=optimizer,
-            zone=zone,
-            placement=placement,
-            told=Preferences(technique, prefer),
-        )
-        runner = BatchRunner(kept, planner, destination, aside, limits, idleness)
-        heartbeat = _heartbeat(kept, planner, runner, idleness)
+        how = Planning(strategy, optimizer, zone, Preferences(technique, prefer), placement)
+        planner = Planner(inputs, kept, static, how)
+        runner = BatchRunner(kept, planner, destination, aside, limits, paces)
+        heartbeat = _heartbeat(kept, planner, runner, paces)
         runner.resume(accepts_gaps=accepts_gaps)
         planner.start(asked, runner.outcome)
-        started = Run(source, kept, planner, runner, destination, aside, chosen, heartbeat)
+        started = Run(inputs, kept, planner, runner, destination, aside, chosen, heartbeat)
         if "availableNow" not in chosen:
             # It may have done no more than to finish what a stop with flush=True had begun.
             kept.refuse_closed()
@@ -214,23 +222,32 @@ def _zone(
     return zone
 
 
-def _spread(source: StreamSource, partitions: int | None, buckets: int | None) -> Buckets:
-    count = partitions or source.session.sparkContext.defaultParallelism
-    return bucket_count(count, buckets)
+def _spread(session: SparkSession, partitions: int | None, buckets: int | None) -> Buckets:
+    return bucket_count(partitions or session.sparkContext.defaultParallelism, buckets)
+
+
+def _log_places(inputs: Sequence[StreamInput], *, beats: bool) -> list[int | None]:
+    """The logs of all sources; that of beats comes first."""
+    found = log_places([given.source.frame for given in inputs], first=int(beats))
+    return [0, *found] if beats else found
 
 
 def _heartbeat(
-    checkpoint: Checkpoint, planner: Planner, runner: BatchRunner, idleness: Idleness | None
+    checkpoint: Checkpoint, planner: Planner, runner: BatchRunner, paces: Sequence[Pace]
 ) -> Heartbeat | None:
     if not checkpoint.beats:
-        if idleness is None:
+        if all(pace.advance_when_idle is None for pace in paces):
             return None
         raise CheckpointError(
             f"the run in {checkpoint.root} was begun without advance_when_idle, and Spark cannot "
             "add a source to a checkpoint",
             hint="continue without it, or start with an empty checkpoint",
         )
-    return Heartbeat(checkpoint.root, idleness, lambda: (runner.outcome, planner.current.windows))
+    return Heartbeat(
+        checkpoint.root,
+        paces,
+        lambda: (runner.outcome, [plan.windows for plan in planner.current]),
+    )
 
 
 def _temporary() -> str:
@@ -248,40 +265,13 @@ _AVAILABLE_NOW = ("available_now", "availablenow")
 
 
 def read_limits(
-    schema: pa.Schema,
-    time: str,
-    lateness: DurationLike,
-    max_ahead: DurationLike | None,
-    *,
-    fail_on_bad_rows: bool,
-    fail_on_errors: bool,
+    max_ahead: DurationLike | None, *, fail_on_bad_rows: bool, fail_on_errors: bool
 ) -> Limits:
-    """Lateness and the horizon in ticks of the time column."""
-    late = Timeline.of(schema, time).lateness(lateness)
+    """The horizon in microseconds, and what ends the run."""
     ahead = None if max_ahead is None else duration(max_ahead)
     if ahead is not None and ahead < 0:
         raise WindowError(f"max_ahead must be 0 or more, or None, not {max_ahead!r}")
-    return Limits(late, ahead, fail_on_bad_rows, fail_on_errors)
-
-
-def read_idleness(
-    schema: pa.Schema, time: str, limit: DurationLike | None, limits: Limits, started: int | None
-) -> Idleness | None:
-    """When the stream counts as silent; None where only rows move it."""
-    if limit is None:
-        return None
-    timeline = Timeline.of(schema, time)
-    if timeline.plain:
-        raise WindowError(
-            f"the time column {timeline.column!r} is a plain integer, which no clock moves",
-            hint="leave out advance_when_idle, or read times from a TIMESTAMP column",
-        )
-    if is_plain(limit) or duration(limit) <= 0:
-        raise WindowError(
-            f"advance_when_idle must be a positive duration, not {limit!r}",
-            hint="write it as in '1 minute'",
-        )
-    return Idleness(duration(limit), limits.lateness, started)
+    return Limits(ahead, fail_on_bad_rows, fail_on_errors)
 
 
 def is_fail(option: str, value: str, other: str) -> bool:

@@ -48,6 +48,24 @@ class StreamSource:
         return None if self.reader is None else self.reader(columns)
 
 
+def log_places(frames: Sequence[DataFrame], first: int = 0) -> list[int | None]:
+    """The number of the log that Spark keeps of each source of these frames, in order.
+
+    A source that occurs again has an offset of its own and no log, which is None here. ``first``
+    is the number of the first log.
+    """
+    known: list[Any] = []
+    found: list[int | None] = []
+    for frame in frames:
+        leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001  no other way
+        for leaf in map(leaves.apply, range(leaves.size())):
+            if leaf.isStreaming():
+                is_known = any(leaf.equals(other) for other in known)
+                found.append(None if is_known else first + len(known))
+                known += [] if is_known else [leaf]
+    return found
+
+
 def session_of(data: Any) -> SparkSession:
     """The session that a stream belongs to, which Spark can read as one."""
     if isinstance(data, Files):

@@ -20,6 +20,7 @@ from muntin.engine.slices.store import BEGINNING
 from muntin.engine.state import State
 from muntin.engine.wire import from_bytes, to_bytes
 from muntin.errors import DataError
+from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
 from muntin.spark.streaming.tasks.head import Head, Piece, to_unite
@@ -37,25 +38,26 @@ class Bucket:
 
     Args:
         job: The batch.
+        buckets: How state is spread.
         bucket: Its number.
-        partition: The partition that it is in.
         held: What Spark keeps of it: the columns of `SCHEMA`; None where there is nothing yet.
     """
 
-    def __init__(self, job: Job, bucket: int, partition: int, held: Any) -> None:
-        self._job, self._bucket, self._partition = job, bucket, partition
+    def __init__(self, job: Job, buckets: Buckets, bucket: int, held: Any) -> None:
+        self._job, self._bucket, self._partition = job, bucket, bucket % buckets.partitions
+        self._stream = job.record.streams[buckets.stream_of(bucket)]
         self._folder = StateFolder(job.blocks, job.run)
         self._whose = Whose(bucket, job.record.batch)
         self._state: State | None = None
         self._taken: list[PartialBatch] = []
         if held is None:
-            plan = job.record.before or job.record.plan
+            plan = self._stream.before or self._stream.plan
             self.found, self._written, self.head = "", "", Head(plan)
         else:
             self.found, self._written = str(held[0]), str(held[1])
             self.head = self._read_head(str(held[2]), bytes(held[3]))
         self.token = self.found
-        self._is_joined = self.head.plan != job.record.plan
+        self._is_joined = self.head.plan != self._stream.plan
         self._is_changed = held is None or self._is_joined
         self._is_rebased, self._is_bulk = self._is_joined, False
 
@@ -64,7 +66,7 @@ class Bucket:
             head = Head.of_bytes(data)
         except ValueError as error:
             raise CheckpointError(f"{self._whose}, is damaged: {error}", hint=RESTORE) from error
-        before = self._job.record.before
+        before = self._stream.before
         if plan != before:
             raise CheckpointError(
                 f"the state of bucket {self._bucket} is of plan {plan}, and batch "
@@ -75,7 +77,7 @@ class Bucket:
 
     def answer(self, blobs: list[bytes], latest: int) -> Answered:
         """Take in a batch's partials and its largest time; the windows that are due."""
-        record = self._job.record
+        record = self._stream
         if not (blobs or self._is_changed or self.head.holds):
             return Answered()
         self._take(blobs)
@@ -106,7 +108,7 @@ class Bucket:
         """
         if not blobs:
             return
-        plan = self._job.plan(self._job.record.plan)
+        plan = self._job.plan(self._stream.plan)
         given = zip(*(from_bytes(plan, blob) for blob in blobs), strict=True)
         self._taken = [
             merge(node, batches).as_batch()
@@ -152,7 +154,7 @@ class Bucket:
 
         A state that had nothing to do was left as it was, so it may be some batches behind.
         """
-        record = self._job.record
+        record = self._stream
         state.seen = record.seen
         if record.watermark is not None:
             state.advance(record.watermark)
@@ -265,7 +267,7 @@ class Bucket:
     def _rebase(self, writer: StateWriter, *, keep: bool) -> None:
         """Write a base, and what was sealed since the last one."""
         head, batch, state = self.head, self._job.record.batch, self.state()
-        head.plan = self._job.record.plan
+        head.plan = self._stream.plan
         head.stretches = head.stretches or [[] for _ in state.stores]
         for number, store in enumerate(state.stores):
             if store.keeps_log and store.moving is not None:
@@ -333,9 +335,9 @@ class Bucket:
         has reached and how many rows it answered in that batch; not of its bytes, which may differ
         from attempt to attempt, nor of anything that takes looking at all that is kept.
         """
-        record, held, counts = self._job.record, self.head.state, sorted(results.items())
+        batch, held, counts = self._job.record.batch, self.head.state, sorted(results.items())
         times = held.get("seen"), held.get("watermark")
-        parts = (self._job.run, record.batch, self._bucket, record.plan, *times, counts)
+        parts = (self._job.run, batch, self._bucket, self._stream.plan, *times, counts)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 

@@ -7,7 +7,7 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -43,25 +43,23 @@ class Job:
 
     def to_text(self) -> str:
         """The job as text, without what tasks have no use for."""
-        return json.dumps(
-            asdict(replace(self, record=replace(self.record, offsets=(), arrivals=())))
-        )
+        record = replace(self.record, offsets=(), arrivals=())
+        return json.dumps({**vars(self), "record": record.to_content()})
 
     @classmethod
     def of_text(cls, text: str) -> Job:
         """The job that `to_text` wrote."""
         held = json.loads(text)
-        return cls(**{**held, "record": BatchRecord(**held["record"])})
+        return cls(**{**held, "record": BatchRecord.of_content(held["record"])})
 
     def plan(self, name: str) -> SharedPlan:
         """A plan of this job."""
         return _plans.get((self.run, name), lambda: load_plan(self._path(name)))
 
-    def stage_a(self) -> StageA:
-        """Stage A of this job's plan and tables."""
-        record = self.record
-        key = (self.run, record.plan, *sorted(record.tables.items()))
-        return _stages.get(key, lambda: StageA(self.plan(record.plan), self._tables()))
+    def stage_a(self, plan: str) -> StageA:
+        """Stage A of a plan, with this job's tables."""
+        key = (self.run, plan, *sorted(self.record.tables.items()))
+        return _stages.get(key, lambda: StageA(self.plan(plan), self._tables()))
 
     def _tables(self) -> dict[str, pa.Table]:
         return {name: self._table(version) for name, version in self.record.tables.items()}
@@ -154,8 +152,8 @@ class _Kept(Generic[_Item]):
 
 
 # A worker serves many tasks: what is costly to make is made once for each plan. Everything kept
-# is named by its content.
+# is named by its content. There is a plan for each stream, and the one before it.
 _jobs: _Kept[Job] = _Kept(2, lasting=False)
-_plans: _Kept[SharedPlan] = _Kept(4)
+_plans: _Kept[SharedPlan] = _Kept(16)
 _tables: _Kept[pa.Table] = _Kept(8)
-_stages: _Kept[StageA] = _Kept(2)
+_stages: _Kept[StageA] = _Kept(8)

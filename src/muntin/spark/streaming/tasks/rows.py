@@ -80,9 +80,18 @@ def _unit(timeline: Timeline) -> int:
     return _DAY if pa.types.is_date(timeline.type) else 1
 
 
-# What the side output calls the two kinds of rows, where a sink has queries.
-LATE_ROWS = "late_rows"
-BAD_ROWS = "bad_rows"
+@dataclass(frozen=True)
+class AsideNames:
+    """What the side output calls a stream's late and bad rows, where a sink has queries."""
+
+    late: str = "late_rows"
+    bad: str = "bad_rows"
+
+    @classmethod
+    def of_stream(cls, name: str) -> AsideNames:
+        """The names where there are several streams, each with columns of its own."""
+        return cls(f"late_rows_{name}", f"bad_rows_{name}")
+
 
 SideOutput = Sink[Any] | str | os.PathLike[str] | Callable[[int, str, pa.Table], object]
 

@@ -17,14 +17,16 @@ from muntin.plan import SharedPlan
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
-from muntin.spark.streaming.tasks.rows import BAD_ROWS, LATE_ROWS, sort_out
+from muntin.spark.streaming.tasks.rows import AsideNames, sort_out
 
-# A heartbeat goes to every bucket; its counts go to the first one only.
+# A heartbeat goes to every bucket; its counts go to the first one of its stream only.
 SCHEMA = "bucket int, partials binary, latest bigint, counts binary"
 # Before every tick: the heartbeat of a task that saw no time.
 NO_TIME = -(2**62)
 # Spark hands rows over in small batches; stage A has a cost of its own for each.
 _CHUNK = 1 << 18
+
+_NAMES = AsideNames()
 
 Batches = Iterator[pa.RecordBatch]
 Reader = Callable[[Batches], Iterable[pa.Table]]
@@ -63,19 +65,22 @@ class Counts:
 
 @dataclass(frozen=True)
 class MapStage:
-    """The function of ``mapInArrow``: one task's rows to partials, split by bucket.
+    """The function of a stream's ``mapInArrow``: one task's rows to partials, split by bucket.
 
     ``read`` turns what Spark hands over into rows; they are the rows unless said otherwise.
-    ``aside`` writes the rows that are late or bad; they are only counted unless said otherwise.
+    ``aside`` writes the rows that are late or bad, under ``names``; they are only counted unless
+    said otherwise. ``stream`` is the number of the stream.
     """
 
     buckets: Buckets
     read: Reader | None = None
     aside: Writer[Any] | None = None
+    names: AsideNames = _NAMES
+    stream: int = 0
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Take in a task's rows; at the end, one row for each bucket."""
-        task = _Task(current_job(), is_keeping=self.aside is not None)
+        task = _Task(current_job(), self.stream, None if self.aside is None else self.names)
         rows = (pa.Table.from_batches([batch]) for batch in batches)
         given = rows if self.read is None else self.read(batches)
         taken = [task.take(chunk) for chunk in gathered(given, _CHUNK)]
@@ -89,32 +94,41 @@ class MapStage:
     def _emit(
         self, plan: SharedPlan, partials: list[PartialBatch], counts: Counts
     ) -> pa.RecordBatch:
+        """A row for each bucket: those of other streams must be called too, and are told no time.
+
+        An other stream may have no row in this batch, and windows that are due all the same.
+        """
+        own = self.buckets.of_stream(self.stream)
         found = split(plan, partials, self.buckets.count) if partials else {}
-        numbers = range(self.buckets.count)
-        blobs = [to_bytes(found[number]) if number in found else None for number in numbers]
-        others = [None] * (self.buckets.count - 1)
+        blobs: list[bytes | None] = [None] * self.buckets.total
+        for number, each in found.items():
+            blobs[own[number]] = to_bytes(each)
+        latest = [NO_TIME] * self.buckets.total
+        latest[own.start : own.stop] = [counts.latest] * len(own)
+        counted: list[bytes | None] = [None] * self.buckets.total
+        counted[own.start] = counts.to_bytes()
         return pa.RecordBatch.from_pydict(
             {
                 "bucket": pa.array(self.buckets.keys, pa.int32()),
                 "partials": pa.array(blobs, pa.binary()),
-                "latest": pa.array([counts.latest] * self.buckets.count, pa.int64()),
-                "counts": pa.array([counts.to_bytes(), *others], pa.binary()),
+                "latest": pa.array(latest, pa.int64()),
+                "counts": pa.array(counted, pa.binary()),
             }
         )
 
 
 class _Task:
-    """The rows of one task, chunk by chunk."""
+    """The rows of one task, chunk by chunk; ``names`` are those of rows that are set aside."""
 
-    def __init__(self, job: Job, *, is_keeping: bool) -> None:
-        self.job, self._is_keeping = job, is_keeping
-        self.plan = job.plan(job.record.plan)
+    def __init__(self, job: Job, stream: int, names: AsideNames | None) -> None:
+        self.job, self._record, self._names = job, job.record.streams[stream], names
+        self.plan = job.plan(self._record.plan)
         self.counts = Counts()
         self.kept: dict[str, list[pa.Table]] = {}
 
     def take(self, rows: pa.Table) -> list[PartialBatch]:
         """Partials of some rows."""
-        record, counts = self.job.record, self.counts
+        record, counts = self._record, self.counts
         typed = _typed(rows, self.plan.source)
         found = sort_out(typed, self.plan.timeline, record.horizon, record.watermark)
         counts.rows += rows.num_rows
@@ -122,12 +136,12 @@ class _Task:
         counts.late_rows += found.late.num_rows
         if found.latest is not None:
             counts.latest = max(counts.latest, found.latest)
-        if self._is_keeping:
-            self._keep(LATE_ROWS, found.late)
-            self._keep(BAD_ROWS, found.bad)
+        if self._names is not None:
+            self._keep(self._names.late, found.late)
+            self._keep(self._names.bad, found.bad)
         if not self.plan.finals:
             return []
-        output = self.job.stage_a()(found.rows)
+        output = self.job.stage_a(record.plan)(found.rows)
         counts.errors.update(output.errors)
         counts.updates += output.updates
         return output.partials

@@ -36,7 +36,7 @@ class StateStage:
         job, bucket = current_job(), self.buckets.numbers[int(key[0])]
         blobs, counts = _collect(frames)
         partition = bucket % self.buckets.partitions
-        kept = Bucket(job, bucket, partition, stored.getOption)
+        kept = Bucket(job, self.buckets, bucket, stored.getOption)
         answered = kept.answer(blobs, counts.latest)
         tables = answered.tables.items()
         results = {name: table.num_rows for name, table in tables if table.num_rows}
