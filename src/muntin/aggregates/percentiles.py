@@ -78,13 +78,13 @@ class Percentile(_Placed):
     aliases: ClassVar[tuple[str, ...]] = ("percentile_cont", "quantile_cont")
 
     def value(self, values: list[Any], p: float) -> float:
-        """As Spark computes it."""
+        """From the lower value on."""
         position = (len(values) - 1) * float(p)
         low, high = math.floor(position), math.ceil(position)
         below, above = float(values[low]), float(values[high])
         if low == high or below == above:
             return below
-        return (high - position) * below + (position - low) * above
+        return below + (position - low) * (above - below)
 
     def result_type(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
         """DOUBLE."""

@@ -411,7 +411,7 @@ def _between(values: list[Any], p: float) -> float:
     low, high = float(values[math.floor(position)]), float(values[math.ceil(position)])
     if position.is_integer() or low == high:
         return low
-    return (math.ceil(position) - position) * low + (position - math.floor(position)) * high
+    return low + (position - math.floor(position)) * (high - low)
 
 
 def _reaching(values: list[Any], p: float) -> Any:

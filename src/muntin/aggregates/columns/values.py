@@ -96,7 +96,7 @@ def percentile(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
     ranks = windows.select(np.tile(asked, 2), places)
     below, above = np.split(_doubles(windows.values(ranks)), 2)
     with np.errstate(invalid="ignore", over="ignore"):
-        between = (highs - positions) * below + (positions - lows) * above
+        between = below + (positions - lows) * (above - below)
     found = np.where((lows == highs) | (below == above), below, between)
     return _placed(algebra.is_listed, fractions.size, len(windows), held, pa.array(found))
 
