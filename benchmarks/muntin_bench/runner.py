@@ -16,6 +16,7 @@ from muntin_bench.report import Report
 # Each is a module with a function `run(quick)`, imported when asked for.
 ABOUT = {
     "aggregators": "the final techniques: steps a second, operations, latency, bytes",
+    "holistic": "distinct values, percentiles, top_k over many windows; DuckDB",
     "local": "ten mixed queries in one call, against ten calls of polars",
     "operators": "window joins of whole streams, against DuckDB",
     "optimizer": "what plans cost, how long planning takes, if estimates hold",

@@ -1,0 +1,20 @@
+"""The benchmark of aggregates over all values, at a size that takes no time."""
+
+import pytest
+
+from muntin_bench.holistic.benchmark import QUESTIONS, Scale, check, run_at, windows
+
+
+def test_answers_are_compared_and_every_promise_is_measured():
+    report = run_at(Scale(rows=400, queries=4, asked=2, repeats=1))
+    assert len(report.checks) == 9
+    assert all(each.value > 0 for each in report.checks)
+
+
+def test_windows_are_different():
+    assert len(set(windows(256, predicates=True))) == 256
+
+
+def test_answers_that_differ_are_refused():
+    with pytest.raises(AssertionError, match="count"):
+        check(QUESTIONS[0], [{"window_end": 5, "a": 3}], [(5, 4)])
