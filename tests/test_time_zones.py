@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.engine import LocalEngine
 from muntin.errors import DataError, MuntinError
 from muntin.expressions.zone_names import zone
 from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 from muntin.testing import assert_same_rows
 from muntin.testing.oracle import answer
 
@@ -99,15 +99,15 @@ def test_a_stream_stays_in_its_zone() -> None:
     """Queries that join, and snapshots."""
     sql = "SELECT max(hour(ts)) AS h FROM t [RANGE '6 hours' SLIDE '6 hours']"
     plan = build_plan(queries(sql), ROWS.schema, "ts", zone=zone(NEW_YORK))
-    engine = LocalEngine(plan, 0)
+    engine = LiveEngine(plan, 0)
     engine.feed(ROWS.slice(0, 40))
     engine.add(queries(f"CREATE QUERY late AS {sql}")[0])
     assert engine.plan.zone == zone(NEW_YORK)
     data = engine.snapshot()
     other = build_plan(queries([q.query for q in engine.plan.finals]), ROWS.schema, "ts")
     with pytest.raises(DataError, match="made in the time zone America/New_York, not in UTC"):
-        LocalEngine.restore(other, data)
-    restored = LocalEngine.restore(engine.plan, data)
+        LiveEngine.restore(other, data)
+    restored = LiveEngine.restore(engine.plan, data)
     restored.feed(ROWS.slice(40))
     answers = restored.close()
     assert (

@@ -322,8 +322,7 @@ def stream(
             hint='give the columns of each by name, as in schema={"orders": ..., "payments": ...}',
         )
     # The engine brings numba, which takes longer to import than everything else together.
-    from muntin.engine import LocalEngine  # noqa: PLC0415
-    from muntin.streams import Stream, check_resumed, unpacked  # noqa: PLC0415
+    from muntin.streams import LiveEngine, Stream, check_resumed, unpacked  # noqa: PLC0415
 
     asked = read_queries(queries)
     joined = read_tables(tables)
@@ -343,11 +342,11 @@ def stream(
             technique=technique,
             prefer=prefer,
         )
-        engine = LocalEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
+        engine = LiveEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
     else:
         plan, states = unpacked(snapshot)
         check_resumed(plan, columns, time, None if timezone is None else zone_named(timezone))
-        engine = LocalEngine.restore(plan, states, tables=joined, optimizer=reviewer)
+        engine = LiveEngine.restore(plan, states, tables=joined, optimizer=reviewer)
         if [final.query for final in plan.finals] != list(asked):
             engine.replace(asked)
     engine.threads = pa.cpu_count()

@@ -325,13 +325,13 @@ def _joins() -> None:
 
 def _streams() -> None:
     """Batches, answers when they are due, queries that join and leave, snapshots."""
-    from muntin.engine import LocalEngine  # noqa: PLC0415  it brings numba
+    from muntin.streams import LiveEngine  # noqa: PLC0415  it brings numba
 
     rows = _rows(3000)
     texts = [*_many(), *(f"SELECT {call} AS v FROM t {_WINDOWS[0]}" for call in _STREAMED)]
     asked = list(read_queries(texts))
     plan = build_plan(asked[:-1], rows.schema, "ts")
-    engine = LocalEngine(plan, 5 * _MINUTE, optimizer=Optimizer("auto"))
+    engine = LiveEngine(plan, 5 * _MINUTE, optimizer=Optimizer("auto"))
     for start in range(0, 2000, 400):
         engine.feed(rows.slice(start, 400))
     engine.add(asked[-1])

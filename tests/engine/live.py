@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from engine.members import NEVER, Member, collect
 from engine.rich_queries import RichQuery, rich_queries, rich_stream
-from muntin.engine import LocalEngine
 from muntin.planner import build_plan
 from muntin.queries import Query, queries
+from muntin.streams import LiveEngine
 
 
 def one(sql: str) -> Query:
@@ -60,7 +60,7 @@ def live(
     asked: Callable[[Query], Query] = lambda query: query,
     optimizer: Any = None,
     **options: Any,
-) -> LocalEngine:
+) -> LiveEngine:
     """Feed a stream to random queries, and compare all that they answer with recomputation.
 
     ``first`` queries of the pool are there from the beginning; ``asked`` may change each. The
@@ -70,7 +70,7 @@ def live(
     members, active, waiting = list(start), list(start), list(pool[first:])
     sharing = {} if optimizer is None else {"sharer": optimizer}
     plan = build_plan([each.query for each in active], table.schema, "t", **sharing, **options)
-    engine = LocalEngine(plan, lateness, optimizer=optimizer)
+    engine = LiveEngine(plan, lateness, optimizer=optimizer)
     kept, chain = [], list[bytes]()
     for rows in table.to_batches(max_chunksize=batch):
         if waiting and rng.random() < chances.join:
@@ -92,7 +92,7 @@ def live(
             chain.append(engine.snapshot(since=chain[-1]))
         if rng.random() < chances.restore:
             chain.append(engine.snapshot(since=chain[-1]))
-            engine = LocalEngine.restore(engine.plan, chain, optimizer=optimizer)
+            engine = LiveEngine.restore(engine.plan, chain, optimizer=optimizer)
         late = -NEVER if engine.watermark is None else engine.watermark
         kept.append(pa.Table.from_batches([rows]).filter(pc.greater_equal(rows["t"], late)))
         collect(active, engine.feed(rows))

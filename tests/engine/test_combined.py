@@ -11,7 +11,6 @@ import pytest
 
 import muntin
 from engine.rich_queries import rich_queries, rich_stream
-from muntin.engine import LocalEngine
 from muntin.engine.rows.stage_a import StageA
 from muntin.plan import SharedPlan
 from muntin.plan.selection import Cells
@@ -19,6 +18,7 @@ from muntin.planner import OPTIMIZERS, Optimizer, build_plan
 from muntin.planner.bound import BoundQuery
 from muntin.planner.owners import Sharing
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 from muntin.testing import assert_same_rows, oracle, rows_of
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.string(), "v": pa.float64()})
@@ -113,7 +113,7 @@ def test_every_optimizer_gives_the_same_bits_on_streams_with_joins_and_leaves(se
     optimizers = [Optimizer(method, rate, steps_per_row=1.0) for method in OPTIMIZERS]
     for optimizer in [*optimizers, Apart("no_share", rate)]:
         plan = build_plan(queries(";".join(texts)), SCHEMA, "t", sharer=optimizer)
-        engine = LocalEngine(plan, 15, optimizer=optimizer)
+        engine = LiveEngine(plan, 15, optimizer=optimizer)
         found: dict[str, list[str]] = {}
         for number, batch in enumerate(batches):
             if number in (2, 4, 5):
@@ -121,7 +121,7 @@ def test_every_optimizer_gives_the_same_bits_on_streams_with_joins_and_leaves(se
             if number in leaves:
                 engine.remove(f"q{leaves.index(number)}")
             if number == 5:
-                engine = LocalEngine.restore(engine.plan, engine.snapshot(), optimizer=optimizer)
+                engine = LiveEngine.restore(engine.plan, engine.snapshot(), optimizer=optimizer)
             used += len(engine.plan.combined)
             for name, answer in engine.feed(batch).items():
                 found.setdefault(name, []).extend(map(repr, rows_of(answer)))
@@ -142,7 +142,7 @@ def test_random_queries_equal_the_oracle(seed: int) -> None:
     parsed = queries(";\n".join(query.sql for query in asked))
     sharing = Sharing(tuple(rng.choice("abc") for _ in parsed), combined=True)
     plan = build_plan(parsed, table.schema, "t", sharer=lambda *_: sharing)
-    engine = LocalEngine(plan, threads=2)
+    engine = LiveEngine(plan, threads=2)
     if not plan.ordered:
         for batch in table.to_batches(max_chunksize=50):
             engine.feed(batch)
@@ -177,7 +177,7 @@ def test_a_stream_is_woven_once_its_rate_is_known_and_answers_the_same() -> None
     for method in ("all_share", "tri_weave"):
         # Rows that cost little leave what weaving saves a good part of the whole.
         optimizer = Optimizer(method, steps_per_row=0.1)  # type: ignore[arg-type]
-        engine = LocalEngine(build_plan(queries(text), SCHEMA, "t"), 0, optimizer=optimizer)
+        engine = LiveEngine(build_plan(queries(text), SCHEMA, "t"), 0, optimizer=optimizer)
         assert not engine.plan.combined
         answers = found[method] = {}
         for batch in batches:

@@ -12,18 +12,18 @@ import pytest
 from engine.live import live, one, shaken, streamed
 from engine.rich_queries import rich_stream
 from engine.slice_aggregates import Gcd, registered
-from muntin.engine import LocalEngine
 from muntin.engine.slices import moving_slices, store
 from muntin.engine.slices.key_table import KeyTable
 from muntin.plan import STRATEGIES
 from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 
 SCHEMA = pa.schema({"t": pa.int64(), "g": pa.string(), "v": pa.float64()})
 
 
-def engine_of(sql: str, lateness: int = 0, **options: Any) -> LocalEngine:
-    return LocalEngine(build_plan(queries(sql), SCHEMA, "t", **options), lateness)
+def engine_of(sql: str, lateness: int = 0, **options: Any) -> LiveEngine:
+    return LiveEngine(build_plan(queries(sql), SCHEMA, "t", **options), lateness)
 
 
 def rows(times: list[int], groups: list[str | None], values: list[float | None]) -> pa.Table:
@@ -52,7 +52,7 @@ def test_both_ways_give_the_same_tables(
     found = []
     for policy in (always, never):
         monkeypatch.setattr(store, "pays_to_move", policy)
-        engine = LocalEngine(plan, lateness)
+        engine = LiveEngine(plan, lateness)
         steps, moved = [], False
         for batch in table.to_batches(max_chunksize=size):
             steps.append(engine.feed(batch))

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from engine.live import Chances, live, one, shaken, streamed
-from muntin.engine import LocalEngine
 from muntin.errors import DataError
 from muntin.plan import SharedPlan
 from muntin.planner import build_plan
 from muntin.planner.bound import BoundQuery
 from muntin.planner.continuity import settled
 from muntin.planner.owners import Sharing, join_all, kept_owners
+from muntin.streams import LiveEngine
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.int64()})
 SQL = "CREATE QUERY {} AS SELECT sum(v) AS s, max(v) AS m FROM s [RANGE {} SLIDE {}]"
@@ -68,9 +68,9 @@ class Restless(Told):
         return self.rng.random() < 0.7
 
 
-def started(sharer: Told, sqls: Sequence[str], lateness: int = 0) -> LocalEngine:
+def started(sharer: Told, sqls: Sequence[str], lateness: int = 0) -> LiveEngine:
     plan = build_plan([one(sql) for sql in sqls], SCHEMA, "t", sharer=sharer)
-    return LocalEngine(plan, lateness, optimizer=sharer)
+    return LiveEngine(plan, lateness, optimizer=sharer)
 
 
 def rows(*times: int) -> pa.Table:
@@ -92,7 +92,7 @@ def test_trees_that_are_cut_together_keep_their_slices_until_one_takes_over() ->
     for time in range(1, 20, 2):
         if time == 3:
             sharer.move(b="left")
-        engine = LocalEngine.restore(engine.plan, engine.snapshot(), optimizer=sharer)
+        engine = LiveEngine.restore(engine.plan, engine.snapshot(), optimizer=sharer)
         found.append(engine.feed(rows(time)))
         assert found[-1] == alone.feed(rows(time))
         if time == 3:

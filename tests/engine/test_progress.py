@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.engine import LocalEngine, Progress
+from muntin.engine import Progress
 from muntin.errors import DataError
 from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 
 ROWS = 3000
 RNG = np.random.default_rng(6)
@@ -26,11 +27,9 @@ A = [f"[RANGE {20 + 3 * i} SLIDE {10 + i}]" for i in range(8)]
 B = [f"[RANGE 20 SLIDE 20] WHERE vol > {100 * i}" for i in range(10)]
 
 
-def engine_of(
-    asked: list[str], strategy: str = "cells", lateness: int | None = None
-) -> LocalEngine:
+def engine_of(asked: list[str], strategy: str = "cells", lateness: int | None = None) -> LiveEngine:
     sql = ";".join(f"SELECT sum(price * vol) AS v FROM trades {each}" for each in asked)
-    return LocalEngine(build_plan(queries(sql), TRADES.schema, "ts", strategy=strategy), lateness)
+    return LiveEngine(build_plan(queries(sql), TRADES.schema, "ts", strategy=strategy), lateness)
 
 
 def fed(asked: list[str], strategy: str = "cells") -> Progress:
@@ -107,7 +106,7 @@ def test_values_that_fail_are_counted_for_their_query_alone() -> None:
     table = pa.table({"ts": [1, 2, 3], "vol": [0, 5, 0]})
     for strategy in ("unshared", "slices", "fragments", "shards", "cells"):
         plan = build_plan(queries(sql), table.schema, "ts", strategy=strategy)
-        engine = LocalEngine(plan)
+        engine = LiveEngine(plan)
         engine.feed(table)
         assert engine.progress().errors == {"a": 2, "c": 2}, strategy
 
@@ -153,7 +152,7 @@ def test_bytes_of_a_group_do_not_depend_on_how_many_there_are() -> None:
         table = pa.table(
             {"ts": np.zeros(groups, int), "g": np.arange(groups), "v": RNG.random(groups)}
         )
-        engine = LocalEngine(build_plan([query], table.schema, "ts"), 0)
+        engine = LiveEngine(build_plan([query], table.schema, "ts"), 0)
         engine.feed(table)
         progress = engine.progress()
         assert progress.groups == progress.cells == groups
@@ -172,7 +171,7 @@ def test_a_stream_goes_on_without_queries() -> None:
     progress = engine.progress()
     assert (progress.rows, progress.late_rows, progress.watermark) == (1010, 10, 99)
     assert (progress.cells, progress.state_bytes) == (0, 0)
-    restored = LocalEngine.restore(engine.plan, engine.snapshot())
+    restored = LiveEngine.restore(engine.plan, engine.snapshot())
     (query,) = queries("CREATE QUERY back AS SELECT count(*) AS n FROM s [RANGE 10 SLIDE 10]")
     restored.add(query)
     answers = restored.feed(TRADES.slice(1000, 500))["back"]
@@ -186,7 +185,7 @@ def test_a_batch_that_fails_leaves_no_trace() -> None:
     ticks[-1] = 2**62
     table = pa.table({"ts": pa.array(ticks, pa.timestamp("s")), "v": ticks})
     sql = "SELECT count(*) AS n FROM s [RANGE '1 day' SLIDE '1 day']"
-    engine = LocalEngine(build_plan(queries(sql), table.schema, "ts"), 0)
+    engine = LiveEngine(build_plan(queries(sql), table.schema, "ts"), 0)
     with pytest.raises(DataError, match="ticks from zero"):
         engine.feed(table)
     assert (engine.progress().rows, engine.progress().cells, engine.seen) == (0, 0, None)

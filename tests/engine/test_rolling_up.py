@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.engine import LocalEngine
 from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 from muntin.testing import assert_same_rows, oracle, trades
 
 TABLE = trades(5_000, seed=5)
@@ -48,7 +48,7 @@ def test_what_is_rolled_up_survives_queries_that_come_and_go(seed: int) -> None:
     rng = random.Random(seed)
     asked = list(queries(SQL))
     plan = build_plan(asked, TABLE.schema, "ts", sample=TABLE)
-    engine = LocalEngine(plan, 0)
+    engine = LiveEngine(plan, 0)
     answered: dict[str, list[pa.Table]] = {query.name: [] for query in asked}
     leaving = rng.choice(["fine", "coarse", "whole"])
     for number, batch in enumerate(TABLE.to_batches(max_chunksize=500)):
@@ -62,7 +62,7 @@ def test_what_is_rolled_up_survives_queries_that_come_and_go(seed: int) -> None:
                 )[0]
             )
         if rng.random() < 0.3:
-            engine = LocalEngine.restore(engine.plan, engine.snapshot())
+            engine = LiveEngine.restore(engine.plan, engine.snapshot())
         for name, table in engine.feed(batch).items():
             answered.setdefault(name, []).append(table)
     for name, table in engine.close().items():

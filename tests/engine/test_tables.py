@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.engine import LocalEngine
 from muntin.errors import DataError
 from muntin.plan import STRATEGIES, Strategy
 from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 from muntin.testing import rows_of
 from muntin.windows.edges import SLICINGS
 
@@ -135,14 +135,14 @@ def test_an_update_affects_only_rows_that_arrive_after_it(strategy: str) -> None
     plan = build_plan(
         asked, trades.schema, "ts", strategy=strategy, tables={"close": versions[0].schema}
     )
-    engine = LocalEngine(plan, 0, tables={"close": versions[0]})
+    engine = LiveEngine(plan, 0, tables={"close": versions[0]})
     answered: dict[str, list[tuple[object, ...]]] = {query.name: [] for query in asked}
     arrived = []
     for number, batch in enumerate(trades.to_batches(max_chunksize=20)):
         version = number // 3
         engine.update_table("CLOSE", versions[version])
         if number == 7:
-            engine = LocalEngine.restore(engine.plan, engine.snapshot(), tables=engine.tables)
+            engine = LiveEngine.restore(engine.plan, engine.snapshot(), tables=engine.tables)
         arrived.append(_joined(pa.Table.from_batches([batch]), versions[version]))
         for name, table in engine.feed(batch).items():
             answered[name] += rows_of(table)
@@ -198,7 +198,7 @@ def test_a_version_without_a_column_is_refused_and_changes_nothing() -> None:
         "SELECT sum(cp) AS x FROM trades t [RANGE 5 SLIDE 5] JOIN close ON t.symbol = close.symbol"
     )
     plan = build_plan([query], trades.schema, "ts", tables={"close": close.schema})
-    engine = LocalEngine(plan, 0, tables={"close": close})
+    engine = LiveEngine(plan, 0, tables={"close": close})
     wrong = close.set_column(1, "cp", pa.array(["?"] * close.num_rows))
     for other in (close.drop_columns("cp"), close.drop_columns("kind"), wrong):
         with pytest.raises(DataError, match="there is no column close"):
@@ -207,7 +207,7 @@ def test_a_version_without_a_column_is_refused_and_changes_nothing() -> None:
         engine.update_table("clos", close)
     assert "did you mean close?" in str(caught.value.hint)
     engine.feed(trades)
-    alone = LocalEngine(plan, 0, tables={"close": close})
+    alone = LiveEngine(plan, 0, tables={"close": close})
     alone.feed(trades)
     assert engine.close()["q1"].equals(alone.close()["q1"])
 
@@ -220,7 +220,7 @@ def test_a_table_may_come_before_the_queries_that_join_it() -> None:
         "CREATE QUERY joined AS SELECT sum(cp) AS x FROM trades t [RANGE 5 SLIDE 5]"
         " JOIN close ON t.symbol = close.symbol"
     )
-    engine = LocalEngine(build_plan([first], trades.schema, "ts"), 0)
+    engine = LiveEngine(build_plan([first], trades.schema, "ts"), 0)
     engine.update_table("close", close.drop_columns("cp"))
     # No query joins it yet, so its columns may change.
     engine.update_table("CLOSE", close)
@@ -228,7 +228,7 @@ def test_a_table_may_come_before_the_queries_that_join_it() -> None:
     engine.add(second)
     engine.feed(trades)
     plan = build_plan([first, second], trades.schema, "ts", tables={"close": close.schema})
-    other = LocalEngine(plan, 0, tables={"close": close})
+    other = LiveEngine(plan, 0, tables={"close": close})
     other.feed(trades)
     assert engine.close() == other.close()
     with pytest.raises(DataError, match="there is no column close"):

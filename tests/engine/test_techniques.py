@@ -15,11 +15,11 @@ from engine.rich_queries import SCHEMA as RICH
 from engine.rich_queries import rich_queries, rich_stream
 from engine.slice_aggregates import Gcd, Longest, Tally, registered
 from muntin.aggregators import names
-from muntin.engine import LocalEngine
 from muntin.errors import AggregateError, QueryError
 from muntin.plan import SharedPlan
 from muntin.planner import build_plan
 from muntin.queries import Query, queries, query
+from muntin.streams import LiveEngine
 
 SCHEMA = pa.schema({"t": pa.int64(), "g": pa.string(), "v": pa.float64()})
 
@@ -44,7 +44,7 @@ def used(plan: SharedPlan) -> set[tuple[str, bool]]:
     return {(each.name, each.is_own) for final in plan.finals for _, _, each in final.reads}
 
 
-def structures(engine: LocalEngine) -> set[str]:
+def structures(engine: LiveEngine) -> set[str]:
     """The techniques that run: of what all queries share, and of their own structures."""
     found: set[str] = set()
     for store in engine._state.stores:
@@ -107,7 +107,7 @@ AGGREGATES = {
 def test_what_is_chosen_is_what_runs(aggregate: str, technique: str) -> None:
     registered(Gcd(), Tally(), Longest())
     sql = f"SELECT g, {aggregate} AS a FROM s [RANGE 40 SLIDE 1] GROUP BY g"
-    engine = LocalEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
     found, table = run(engine, 90)
     assert {name for name, _ in used(engine.plan)} == {technique}
     assert technique in structures(engine)
@@ -115,7 +115,7 @@ def test_what_is_chosen_is_what_runs(aggregate: str, technique: str) -> None:
     assert found == muntin.aggregate(table, sql, "t")["q1"].slice(0, found.num_rows)
 
 
-def run(engine: LocalEngine, ticks: int) -> tuple[pa.Table, pa.Table]:
+def run(engine: LiveEngine, ticks: int) -> tuple[pa.Table, pa.Table]:
     """What the queries answer, in order, and the rows they were fed."""
     rng = random.Random(5)
     found: list[pa.Table] = []
@@ -150,7 +150,7 @@ def test_the_choice_goes_by_algebra_window_and_preference(
     assert used(plan) == {(technique, is_own)}
     (asked,) = queries(f"CREATE QUERY q1 WITH (prefer = '{prefer}') AS {sql}")
     assert used(build_plan([asked], SCHEMA, "t")) == {(technique, is_own)}
-    engine = LocalEngine(plan, 0)
+    engine = LiveEngine(plan, 0)
     found, fed = run(engine, 120)
     assert found == muntin.aggregate(fed, sql, "t")["q1"].slice(0, found.num_rows)
     if is_own:
@@ -163,7 +163,7 @@ def test_queries_with_the_same_edges_share_a_structure_of_several_ranges() -> No
         f"CREATE QUERY q{n} AS SELECT g, gcd_of(v) AS d FROM s [RANGE {n} SLIDE 1] GROUP BY g"
         for n in range(3, 40)
     )
-    engine = LocalEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
     assert used(engine.plan) == {("flatfit", True)}
     _, fed = run(engine, 60)
     (store,) = engine._state.stores
@@ -181,7 +181,7 @@ def test_ranges_far_apart_have_stacks_of_their_own() -> None:
     sql = ";".join(
         f"CREATE QUERY q{n} AS SELECT gcd_of(v) AS d FROM s [RANGE {n} SLIDE 1]" for n in (50, 100)
     )
-    engine = LocalEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
     assert used(engine.plan) == {("two_stacks_lite", True)}
     run(engine, 20)
     (store,) = engine._state.stores
@@ -228,11 +228,11 @@ def test_a_query_that_joins_is_told_the_same() -> None:
     plan = build_plan(
         queries("SELECT max(v) FROM s [RANGE 6 SLIDE 2]"), SCHEMA, "t", technique="bint"
     )
-    engine = LocalEngine(plan, 0)
+    engine = LiveEngine(plan, 0)
     run(engine, 10)
     engine.add(one("CREATE QUERY b AS SELECT g, min(v) AS m FROM s [RANGE 8 SLIDE 2] GROUP BY g"))
     assert used(engine.plan) == {("bint", True)}
-    again = LocalEngine.restore(engine.plan, engine.snapshot())
+    again = LiveEngine.restore(engine.plan, engine.snapshot())
     for tick in range(10, 40):
         batch = rows(tick, {"a": float(-tick), "b": 1.0})
         assert again.feed(batch) == engine.feed(batch)
@@ -259,10 +259,10 @@ def test_ranges_that_cut_slides_in_two_stay_in_proportion() -> None:
     assert 0 < done <= 4 * 2 * (entries + answers)
 
 
-def counted(sqls: list[str], ticks: range) -> tuple[LocalEngine, int, int, int]:
+def counted(sqls: list[str], ticks: range) -> tuple[LiveEngine, int, int, int]:
     """Entries sealed, answers and aggregations along time while a stream moves over some ticks."""
     sql = ";".join(f"CREATE QUERY q{i} AS {each}" for i, each in enumerate(sqls))
-    engine = LocalEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
     rng = random.Random(7)
     before = entries = answers = 0
     for tick in range(ticks.stop):
@@ -280,7 +280,7 @@ def test_cells_are_counted_apart() -> None:
         f"CREATE QUERY q{n} AS SELECT sum(v), max(v) FROM s [RANGE 30 SLIDE 1] WHERE v > {n}"
         for n in range(0, 60, 6)
     )
-    engine = LocalEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan(queries(sql), SCHEMA, "t"), 0)
     run(engine, 60)
     first = engine.progress()
     for tick in range(60, 80):

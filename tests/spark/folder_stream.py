@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from muntin.engine import LocalEngine
 from muntin.planner import build_plan
 from muntin.queries import Query, queries
+from muntin.streams import LiveEngine
 
 SCHEMA = "ts timestamp, symbol string, price double, vol bigint, exchange string"
 PATIENCE = 120
@@ -79,7 +79,7 @@ def expected(
 
     With ``close``, the windows that are open at the end are answered too.
     """
-    engine: LocalEngine | None = None
+    engine: LiveEngine | None = None
     found: dict[str, list[pa.Table]] = {}
     for number, (batch, spec) in enumerate(zip(batches, sets, strict=True)):
         held = tables[number] if tables else {}
@@ -87,11 +87,11 @@ def expected(
         if engine is None:
             schemas = {name: table.schema for name, table in held.items()}
             plan = build_plan(wanted, batch.schema, "ts", tables=schemas)
-            engine = LocalEngine(plan, lateness, tables=held)
+            engine = LiveEngine(plan, lateness, tables=held)
         else:
             for name, table in held.items():
                 engine.update_table(name, table)
-            engine._adopt(wanted)
+            engine.replace(wanted)
         for name, table in engine.feed(batch).items():
             found.setdefault(name, []).append(table)
     if close and engine is not None:

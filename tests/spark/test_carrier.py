@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from engine.rich_queries import rich_queries, rich_stream
-from muntin.engine import LocalEngine
 from muntin.engine.rows.stage_a import StageA
 from muntin.engine.wire import split, to_bytes
 from muntin.plan import SharedPlan
@@ -28,6 +27,7 @@ from muntin.spark.streaming.tasks import head
 from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
 from muntin.spark.streaming.tasks.job import Job
+from muntin.streams import LiveEngine
 
 BUCKETS = 3
 ONE_PARTITION = Buckets(1, BUCKETS)
@@ -155,7 +155,7 @@ def test_workers_take_turns_and_queries_change(seed: int, tmp_path: Path) -> Non
     table = rich_stream(rng, rows=150)
     lateness = rng.choice([0, 5, 30])
     first = build_plan(asked[: 1 + len(asked) // 2], table.schema, "t")
-    engine = LocalEngine(first, lateness)
+    engine = LiveEngine(first, lateness)
     cluster = Cluster(tmp_path, rng, lateness, workers=2)
     waiting = asked[1 + len(asked) // 2 :]
     for batch in table.to_batches(max_chunksize=rng.choice([3, 6])):
@@ -189,7 +189,7 @@ def _plan(reach: int) -> SharedPlan:
 def test_stretches_are_put_together_and_forgotten(cache: int, tmp_path: Path) -> None:
     rng = random.Random(11)
     plan = _plan(60)
-    engine, cluster = LocalEngine(plan, 0), Cluster(tmp_path, rng, 0, workers=2)
+    engine, cluster = LiveEngine(plan, 0), Cluster(tmp_path, rng, 0, workers=2)
     levels, kept = set(), []
     for tick in range(150):
         # Some groups fall silent for longer than the window, and come back.

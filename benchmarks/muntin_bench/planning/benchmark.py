@@ -10,11 +10,11 @@ from statistics import median
 import pyarrow as pa
 
 import muntin
-from muntin.engine import LocalEngine
 from muntin.plan import SharedPlan
 from muntin.planner import build_plan
 from muntin.planner.sharing import Optimizer
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 from muntin_bench.planning import workloads
 from muntin_bench.planning.cold import STARTS, Start, seconds_of
 from muntin_bench.progress import step
@@ -136,7 +136,7 @@ def joining(size: int, repeats: int) -> dict[str, float]:
     members, others = asked[:size], asked[size:]
     optimizer = Optimizer("auto")
     plan = build_plan(members, table.schema, "ts", sharer=optimizer)
-    engine = LocalEngine(plan, 0, optimizer=optimizer)
+    engine = LiveEngine(plan, 0, optimizer=optimizer)
     for begin in range(0, ROWS // 2, ROWS // 8):
         engine.feed(table.slice(begin, ROWS // 8))
     taken: dict[str, list[float]] = {"add": [], "remove": []}

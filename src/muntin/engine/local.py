@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +19,9 @@ from muntin.engine.rows.stage_a import StageA, StageOutput
 from muntin.engine.slices.newcomers import check_streams
 from muntin.engine.state import State
 from muntin.engine.tables.relations import check_version
-from muntin.errors import DataError, UnknownQueryError, did_you_mean
+from muntin.errors import DataError
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.relations import table_named
-from muntin.planner import build_plan
-from muntin.planner.continuity import dated, settled
-from muntin.planner.owners import Reviewer, share_all
-from muntin.queries import Query
 
 Results = dict[str, pa.Table]
 
@@ -41,9 +37,9 @@ class LocalEngine:
     of a plan with ROWS windows must then come in time order
     (:func:`muntin.engine.answers.group_keys.in_time_order`); all others may come in any order.
 
-    An ``optimizer`` (:class:`muntin.planner.Optimizer`) decides which queries of a stream share
-    slices, and decides again when queries join or leave and after batches. It changes no answer.
-    Neither does the number of ``threads``, which process the blocks of a large batch in parallel.
+    The number of ``threads``, which process the blocks of a large batch in parallel, changes no
+    answer. Other queries come with another plan (:meth:`adopt`); :class:`muntin.streams.LiveEngine`
+    makes it.
     """
 
     def __init__(
@@ -52,7 +48,6 @@ class LocalEngine:
         lateness: int | None = None,
         *,
         tables: Mapping[str, pa.Table] | None = None,
-        optimizer: Reviewer | None = None,
         threads: int = 1,
     ) -> None:
         if lateness is not None and (not isinstance(lateness, int) or lateness < 0):
@@ -65,7 +60,6 @@ class LocalEngine:
         self.tables = dict(tables or {})
         self.statistics = Statistics()
         self.recent = RecentRate()
-        self._optimizer = optimizer
         self._stage_a = StageA(plan, self.tables)
         self._state = State(plan, self._row_times, threads)
         self._by_rows = any(slicing.measure == "rows" for slicing in plan.slicings)
@@ -117,7 +111,6 @@ class LocalEngine:
             if before is not None:
                 moved = max(latest - before, 0)
                 self.recent = self.recent.after(self.statistics.rows - rows, moved)
-            self._review()
         return results
 
     def _take(self, made: Iterable[StageOutput]) -> int | None:
@@ -146,14 +139,6 @@ class LocalEngine:
         except BaseException:
             self._failed = True
             raise
-
-    def _review(self) -> None:
-        """Share anew where that is due, and give up what has had its time."""
-        if self._optimizer is None:
-            return
-        due = self._optimizer.is_due(self.plan, self.recent.rate)
-        if due or settled(self.plan, self.watermark):
-            self._adopt(self._queries())
 
     def _check_whole(self) -> None:
         if self._failed:
@@ -209,35 +194,17 @@ class LocalEngine:
         self.statistics.cell_aggregations += answered.cell_steps
         return answered.tables
 
-    def add(self, query: Query) -> None:
-        """Add a query, from the next batch on.
+    def adopt(self, plan: SharedPlan) -> None:
+        """Run another plan from the next batch on, or refuse it and go on with this one.
 
-        It answers at least every window that starts after the largest event time so far, and
-        earlier ones if the kept slices hold all their rows. No other query's answers change by a
-        bit. A query of the same name is replaced.
+        It was made for the state it meets, with this plan as the one before
+        (:class:`muntin.planner.Replanner`): queries of both keep what is kept for them.
         """
-        if not isinstance(query, Query):
-            raise DataError(
-                f"what joins is a query, not a {type(query).__name__}",
-                hint="parse SQL text with muntin.queries.queries(text), and add each of them",
-            )
-        others = [q for q in self._queries() if q.name.lower() != query.name.lower()]
-        self._adopt([*others, query])
-
-    def remove(self, name: str) -> None:
-        """Remove a query: it answers nothing more."""
-        kept = [query for query in self._queries() if query.name.lower() != name.lower()]
-        if len(kept) == len(self.plan.finals):
-            known = [query.name for query in kept]
-            raise UnknownQueryError(f"there is no query {name!r}", hint=did_you_mean(name, known))
-        self._adopt(kept)
-
-    def replace(self, queries: Sequence[Query]) -> None:
-        """Run these queries from the next batch on: all of them, or none if one is refused.
-
-        Those that run already keep what they have; of the others holds what :meth:`add` says.
-        """
-        self._adopt(list(queries))
+        if self.lateness is not None:
+            check_streams(plan)
+        stage_a = StageA(plan, self.tables)
+        self._state.adopt(plan)
+        self._stage_a = stage_a
 
     def update_table(self, name: str, table: pa.Table) -> None:
         """Join rows that come from now on with another version of a table; those before stay.
@@ -250,32 +217,6 @@ class LocalEngine:
         tables = {**self.tables, name: table}
         self._stage_a = StageA(self.plan, tables)
         self.tables = tables
-
-    def _queries(self) -> list[Query]:
-        return [final.query for final in self.plan.finals]
-
-    def _adopt(self, queries: list[Query]) -> None:
-        old = self.plan
-        plan = build_plan(
-            queries,
-            old.source,
-            old.timeline.column,
-            strategy=old.strategy,
-            slicing=old.slicing,
-            tables={name: table.schema for name, table in self.tables.items()},
-            rate=self.recent.rate,
-            previous=old,
-            sharer=self._optimizer or share_all,
-            watermark=self.watermark,
-            zone=old.zone,
-            technique=old.technique,
-            prefer=old.prefer,
-        )
-        if self.lateness is not None:
-            check_streams(plan)
-        plan = dated(plan, self.seen)
-        self._stage_a = StageA(plan, self.tables)
-        self._state.adopt(plan)
 
     def snapshot(self, since: bytes | None = None) -> bytes:
         """The state of a stream as bytes, from which :meth:`restore` continues bit for bit.
@@ -299,8 +240,7 @@ class LocalEngine:
         data: bytes | Sequence[bytes],
         *,
         tables: Mapping[str, pa.Table] | None = None,
-        optimizer: Reviewer | None = None,
-    ) -> LocalEngine:
+    ) -> Self:
         """An engine for the same plan in the state of a snapshot.
 
         Instead of a whole one ``data`` may be several: a whole one and those taken since, in order,
@@ -309,7 +249,7 @@ class LocalEngine:
         given = [data] if isinstance(data, bytes | bytearray | memoryview) else data
         state, held = State.restore(plan, *map(bytes, given))
         extra: Any = held
-        engine = cls(plan, extra["lateness"], tables=tables, optimizer=optimizer)
+        engine = cls(plan, extra["lateness"], tables=tables)
         engine.recent = RecentRate(**extra["recent"])
         counts = extra["statistics"]
         engine.statistics = Statistics(**{**counts, "errors": Counter(counts["errors"])})

@@ -11,6 +11,7 @@ from muntin.planner.edges.sample import EdgeSample, SampledEdges
 from muntin.planner.placement.board import Node
 from muntin.planner.placement.buckets import place_trees
 from muntin.planner.placement.optimizers import METHODS, Placement, place
+from muntin.planner.replanner import Moment, Replanner
 from muntin.planner.sharing import OPTIMIZERS, Optimizer, OptimizerName
 
 __all__ = [
@@ -23,10 +24,12 @@ __all__ = [
     "EdgeEstimate",
     "EdgeMethod",
     "EdgeSample",
+    "Moment",
     "Node",
     "Optimizer",
     "OptimizerName",
     "Placement",
+    "Replanner",
     "SampledEdges",
     "WindowQuery",
     "build_plan",

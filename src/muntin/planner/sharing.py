@@ -11,8 +11,8 @@ from muntin.plan.nodes import SharedPlan
 from muntin.plan.timeline import Timeline
 from muntin.planner.bound import BoundQuery
 from muntin.planner.costs.formula import check_rate
+from muntin.planner.moves import has_drifted
 from muntin.planner.owners import Sharing, kept_owners
-from muntin.planner.replanning import has_drifted
 from muntin.planner.trees.grove import MOVING, Grove, OptimizerName
 
 __all__ = ["OPTIMIZERS", "STEPS_PER_ROW", "Optimizer", "OptimizerName"]

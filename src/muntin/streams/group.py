@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.display import count
-from muntin.engine import LocalEngine
 from muntin.engine.watermarks import Watermarks
 from muntin.errors import DataError, Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
@@ -38,6 +37,7 @@ from muntin.queries import (
 )
 from muntin.results import Results, TableAnswer
 from muntin.streams.intake import Batch, Intake
+from muntin.streams.live import LiveEngine
 from muntin.streams.progress import GroupProgress, StreamProgress
 
 # What a snapshot begins with; another layout gets another number.
@@ -48,7 +48,7 @@ CHECK_BYTES = 4
 class _Member:
     """One of the streams: what takes its batches in, and the engine of its aggregates."""
 
-    def __init__(self, engine: LocalEngine, max_ahead: int | None) -> None:
+    def __init__(self, engine: LiveEngine, max_ahead: int | None) -> None:
         self.engine = engine
         self.intake = Intake(engine.plan.source, engine.plan.timeline, max_ahead)
 
@@ -84,7 +84,7 @@ class StreamGroup:
 
     def __init__(
         self,
-        engines: Mapping[str, LocalEngine],
+        engines: Mapping[str, LiveEngine],
         queries: Iterable[AnyQuery],
         *,
         idle: int | None = None,

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from muntin.display import count
-from muntin.engine import LocalEngine, Progress
+from muntin.engine import Progress
 from muntin.engine.slices.snapshot import TOKEN_BYTES, token_of
 from muntin.engine.slices.store import REMEMBERED
 from muntin.errors import DataError, Problem, QueryError, did_you_mean
@@ -22,6 +22,7 @@ from muntin.plan import SharedPlan, Timeline
 from muntin.queries import Catalog, DropQuery, QueriesLike, Query, Statement, statements_of
 from muntin.results import Results, TableAnswer
 from muntin.streams.intake import Intake
+from muntin.streams.live import LiveEngine
 
 # What a snapshot begins with; another layout gets another number.
 _MARK = b"muntin stream 2\n"
@@ -41,7 +42,7 @@ class Stream:
 
     def __init__(
         self,
-        engine: LocalEngine,
+        engine: LiveEngine,
         *,
         name: str | None = None,
         on_error: Literal["null", "fail"] = "null",

@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.engine import LocalEngine
 from muntin.errors import DataError
 from muntin.expressions.zones import Zone
 from muntin.plan import SharedPlan
 from muntin.planner.sharing import Optimizer
 from muntin.queries import AnyQuery
 from muntin.streams.group import CHECK_BYTES, MARK, StreamGroup, routed
+from muntin.streams.live import LiveEngine
 from muntin.streams.single import check_resumed
 from muntin.windows import DurationLike
 
@@ -61,12 +61,12 @@ def open_group(
         if held is not None:
             plan, state = held["engines"][name]
             check_resumed(plan, schema, times[name], zone)
-            engines[name] = LocalEngine.restore(plan, state, tables=tables, optimizer=own)
+            engines[name] = LiveEngine.restore(plan, state, tables=tables, optimizer=own)
             continue
         joined = {each: table.schema for each, table in tables.items()}
         plan = build(asked[name], schema, times[name], tables=joined, sharer=own, zone=zone)
         ticks = plan.timeline.lateness(lateness[name])
-        engines[name] = LocalEngine(plan, ticks, tables=tables, optimizer=own)
+        engines[name] = LiveEngine(plan, ticks, tables=tables, optimizer=own)
     if held is None:
         return StreamGroup(engines, queries, zone=zone, **options)
     group = StreamGroup(engines, held["queries"], zone=zone, **options)

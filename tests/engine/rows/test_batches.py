@@ -7,17 +7,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from muntin.engine import LocalEngine
 from muntin.errors import DataError
 from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 
 SQL = "CREATE QUERY a AS SELECT sum(v) AS s FROM t [RANGE '2 seconds' SLIDE '2 seconds']"
 GOOD = pa.table({"ts": pa.array([0, 1_000_000], pa.timestamp("us")), "v": [1, 2]})
 
 
-def engine() -> LocalEngine:
-    return LocalEngine(build_plan(queries(SQL), GOOD.schema, "ts"))
+def engine() -> LiveEngine:
+    return LiveEngine(build_plan(queries(SQL), GOOD.schema, "ts"))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 import pytest
 
 from engine.members import NEVER, Member, collect
-from muntin.engine import LocalEngine
 from muntin.errors import QueryError, UnknownQueryError
 from muntin.plan import STRATEGIES
 from muntin.planner import build_plan
 from muntin.queries import Query, queries
+from muntin.streams import LiveEngine
 from oracle.random_queries import queries as random_queries
 from oracle.random_streams import stream
 
@@ -33,7 +33,7 @@ def rows(*times: int) -> pa.Table:
 def test_a_newcomer_answers_from_the_first_window_after_the_latest_row() -> None:
     #  t      1   5 | 7   11         "late" joins after 5: [4, 8) has started, [8, 12) has not
     count = "CREATE QUERY {} AS SELECT {} AS n FROM s [RANGE 4 SLIDE 4]"
-    engine = LocalEngine(build_plan([one(count.format("old", "count(*)"))], SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan([one(count.format("old", "count(*)"))], SCHEMA, "t"), 0)
     engine.feed(rows(1, 5))
     engine.add(one(count.format("late", "sum(v)")))
     due = engine.feed(rows(7, 11))
@@ -47,7 +47,7 @@ def test_a_newcomer_answers_from_the_first_window_after_the_latest_row() -> None
 def test_history_that_is_kept_is_used_at_once() -> None:
     #  t      1   5 | 7   11         the same partials are there already, cut at 0, 4, 8
     count = "CREATE QUERY {} AS SELECT count(*) AS n FROM s [RANGE {} SLIDE {}]"
-    engine = LocalEngine(build_plan([one(count.format("old", 8, 4))], SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan([one(count.format("old", 8, 4))], SCHEMA, "t"), 0)
     engine.feed(rows(1, 5))
     engine.add(one(count.format("late", 8, 8)))
     engine.add(one(count.format("odd", 3, 3)))
@@ -60,7 +60,7 @@ def test_history_that_is_kept_is_used_at_once() -> None:
 def test_a_query_that_left_answers_nothing_more_and_may_come_back() -> None:
     sql = "CREATE QUERY {} AS SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]"
     first, second = one(sql.format("a")), one(sql.format("b"))
-    engine = LocalEngine(build_plan([first, second], SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan([first, second], SCHEMA, "t"), 0)
     engine.feed(rows(1))
     engine.remove("A")
     assert set(engine.feed(rows(9))) == {"b"}
@@ -71,7 +71,7 @@ def test_a_query_that_left_answers_nothing_more_and_may_come_back() -> None:
 
 def test_mistakes_change_nothing() -> None:
     sql = "CREATE QUERY a AS SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]"
-    engine = LocalEngine(build_plan([one(sql)], SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan([one(sql)], SCHEMA, "t"), 0)
     plan = engine.plan
     with pytest.raises(QueryError, match="nope"):
         engine.add(one("CREATE QUERY b AS SELECT sum(nope) FROM s [RANGE 4 SLIDE 4]"))
@@ -85,7 +85,7 @@ def test_a_cut_that_came_later_does_not_tell_earlier_rows_apart() -> None:
     #                               one cell, so "middle" cannot read the window that holds it
     sql = "CREATE QUERY {} AS SELECT count(*) AS n FROM s [RANGE 100 SLIDE 100] WHERE {}"
     first = [one(sql.format("some", "v > 3")), one(sql.format("others", "v <= 3"))]
-    engine = LocalEngine(build_plan(first, SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan(first, SCHEMA, "t"), 0)
     batches = [
         pa.table({"t": [start, start + 1], "v": [4, 9]}, schema=SCHEMA) for start in (1, 11, 21)
     ]
@@ -103,7 +103,7 @@ def test_a_newcomer_beside_windows_with_gaps_between_them_has_its_first_window()
     #  t      50 | 60 99 | 110       the next window of "rare" is [98, 100): slices before are
     #                                not needed, until "often" joins, whose first is [51, 52)
     count = "CREATE QUERY {} AS SELECT count(*) AS n FROM s [RANGE {} SLIDE {}]"
-    engine = LocalEngine(build_plan([one(count.format("rare", 2, 100))], SCHEMA, "t"), 0)
+    engine = LiveEngine(build_plan([one(count.format("rare", 2, 100))], SCHEMA, "t"), 0)
     engine.feed(rows(50))
     engine.add(one(count.format("often", 1, 1)))
     due = engine.feed(rows(60, 99))
@@ -122,7 +122,7 @@ def test_every_query_answers_what_recomputation_answers(seed: int) -> None:
     active = list(members)
     strategy = rng.choice(["cells", "cells", *STRATEGIES])
     plan = build_plan([each.query for each in active], table.schema, "ts", strategy=strategy)
-    engine = LocalEngine(plan, lateness)
+    engine = LiveEngine(plan, lateness)
     kept = []
     for batch in table.to_batches(max_chunksize=rng.choice([3, 10])):
         if waiting and rng.random() < 0.4:
@@ -137,7 +137,7 @@ def test_every_query_answers_what_recomputation_answers(seed: int) -> None:
             engine.remove(leaving.query.name)
             leaving.left = -NEVER if engine.watermark is None else engine.watermark
         if rng.random() < 0.2:
-            engine = LocalEngine.restore(engine.plan, engine.snapshot())
+            engine = LiveEngine.restore(engine.plan, engine.snapshot())
         ticks = batch["ts"].cast(pa.int64())
         alive = pc.greater_equal(ticks, -NEVER if engine.watermark is None else engine.watermark)
         kept.append(pa.Table.from_batches([batch]).filter(alive))

@@ -8,18 +8,18 @@ import pyarrow as pa
 import pytest
 
 from engine.live import one, shaken, streamed
-from muntin.engine import LocalEngine
 from muntin.engine.slices.snapshot import TOKEN_BYTES, unpack
 from muntin.engine.slices.store import REMEMBERED
 from muntin.errors import DataError
 from muntin.planner import build_plan
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.int64(), "v": pa.float64()})
 
 
-def engine_for(sql: str, lateness: int = 0) -> LocalEngine:
-    return LocalEngine(build_plan(queries(sql), SCHEMA, "t"), lateness)
+def engine_for(sql: str, lateness: int = 0) -> LiveEngine:
+    return LiveEngine(build_plan(queries(sql), SCHEMA, "t"), lateness)
 
 
 def rows(first: int, count: int, groups: int = 7) -> pa.Table:
@@ -28,7 +28,7 @@ def rows(first: int, count: int, groups: int = 7) -> pa.Table:
     return pa.table(data, SCHEMA)
 
 
-def content(engine: LocalEngine, snapshots: list[bytes]) -> str:
+def content(engine: LiveEngine, snapshots: list[bytes]) -> str:
     """All that snapshots hold, as text: entries, what is known of them, and every open window.
 
     NaN is like NaN. Exact sums may lie in other limbs, but not give other answers.
@@ -42,7 +42,7 @@ def content(engine: LocalEngine, snapshots: list[bytes]) -> str:
         bitmaps = None if batch.signatures is None else batch.signatures.tolist()
         kept = store.evicted, store.complete, store.covered, store.told
         told.append((batch.starts.tolist(), keys, codes, bitmaps, kept))
-    answers = LocalEngine.restore(engine.plan, snapshots).close()
+    answers = LiveEngine.restore(engine.plan, snapshots).close()
     return str((told, [table.to_pydict() for table in answers.values()]))
 
 
@@ -53,7 +53,7 @@ def test_a_base_and_what_changed_since_are_the_whole(seed: int) -> None:
     pool, table = streamed(rng, 8), shaken(rng, 150, 8)
     half = max(len(pool) // 2, 1)
     plan = build_plan([one(each.sql) for each in pool[:half]], table.schema, "t")
-    engine, waiting = LocalEngine(plan, 4), pool[half:]
+    engine, waiting = LiveEngine(plan, 4), pool[half:]
     chain = [engine.snapshot()]
     taken = {chain[0]: 0}
     for number, batch in enumerate(table.to_batches(max_chunksize=rng.choice((3, 9, 20)))):
@@ -69,7 +69,7 @@ def test_a_base_and_what_changed_since_are_the_whole(seed: int) -> None:
         taken[chain[-1]] = number
         assert content(engine, chain) == content(engine, [engine.snapshot()])
         if rng.random() < 0.2:
-            engine, taken = LocalEngine.restore(engine.plan, chain), dict.fromkeys(chain, -99)
+            engine, taken = LiveEngine.restore(engine.plan, chain), dict.fromkeys(chain, -99)
             taken[chain[-1]] = number
 
 
@@ -85,7 +85,7 @@ def test_what_changed_since_is_what_came_in() -> None:
     since = engine.snapshot(since=whole)
     assert len(since) < len(whole) / 20
     more = rows(4005, 30)
-    again = LocalEngine.restore(engine.plan, [whole, since])
+    again = LiveEngine.restore(engine.plan, [whole, since])
     assert again.feed(more) == engine.feed(more)
 
 
@@ -103,14 +103,14 @@ def test_a_restored_engine_goes_on_with_its_last_snapshot() -> None:
     engine.feed(rows(0, 40))
     chain = [engine.snapshot()]
     for first in range(40, 80, 10):
-        engine = LocalEngine.restore(engine.plan, chain)
+        engine = LiveEngine.restore(engine.plan, chain)
         engine.feed(rows(first, 10))
         chain.append(engine.snapshot(since=chain[-1]))
     straight = engine_for("SELECT k, min(v) AS s FROM s [RANGE 30 SLIDE 5] GROUP BY k", lateness=3)
     straight.feed(rows(0, 40))
     for first in range(40, 80, 10):
         straight.feed(rows(first, 10))
-    assert LocalEngine.restore(engine.plan, chain).close() == straight.close()
+    assert LiveEngine.restore(engine.plan, chain).close() == straight.close()
 
 
 def test_stores_that_stay_as_they_are_are_not_written_again() -> None:
@@ -125,7 +125,7 @@ def test_stores_that_stay_as_they_are_are_not_written_again() -> None:
     engine.feed(rows(2000, 5))
     since = engine.snapshot(since=whole)
     assert len(since) < len(whole) / 5
-    again = LocalEngine.restore(engine.plan, [whole, since])
+    again = LiveEngine.restore(engine.plan, [whole, since])
     more = rows(2005, 30)
     assert again.feed(more) == engine.feed(more)
 
@@ -144,8 +144,8 @@ def test_snapshots_that_do_not_follow_each_other_are_refused() -> None:
         ([], "no snapshot to restore"),
     ):
         with pytest.raises(DataError, match=message):
-            LocalEngine.restore(plan, wrong)
-    LocalEngine.restore(plan, chain)
+            LiveEngine.restore(plan, wrong)
+    LiveEngine.restore(plan, chain)
 
 
 def test_snapshots_of_another_engine_are_refused() -> None:
@@ -154,7 +154,7 @@ def test_snapshots_of_another_engine_are_refused() -> None:
     engine = engine_for(sql)
     engine.feed(rows(0, 3))
     shared = engine.snapshot()
-    other = LocalEngine.restore(engine.plan, shared)
+    other = LiveEngine.restore(engine.plan, shared)
     engine.feed(rows(3, 1))
     other.feed(rows(4, 1))
     news = engine.snapshot(since=shared)

@@ -11,8 +11,8 @@ from muntin.plan.nodes import SharedPlan, Weighed
 from muntin.planner.bound import BoundQuery
 from muntin.planner.costs.formula import Technique, WindowQuery, tree_classes, tree_cost
 from muntin.planner.edges.estimate import estimate_edge_rate
+from muntin.planner.moves import MARGIN, is_stale, match_owners, reason, tree_name
 from muntin.planner.owners import Sharing, join_all
-from muntin.planner.replanning import MARGIN, is_stale, match_owners, reason, tree_name
 from muntin.planner.trees.tri_weave import tri_weave
 from muntin.planner.trees.weave_share import weave_share
 from muntin.planner.trees.weaving import Weaving, all_share, no_share

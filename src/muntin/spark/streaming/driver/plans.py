@@ -14,9 +14,8 @@ from muntin.engine.slices.newcomers import check_streams
 from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.plan import SharedPlan, Strategy
-from muntin.planner import Draft, plan_draft
-from muntin.planner.continuity import dated, settled
-from muntin.planner.placement.homes import with_homes
+from muntin.planner import Draft, Moment, Replanner
+from muntin.planner.continuity import dated
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import Catalog, Query, Statement
@@ -52,7 +51,19 @@ class StreamPlans:
         self, given: StreamInput, checkpoint: Checkpoint, tables: StaticTables, how: Planning
     ) -> None:
         self._given, self._checkpoint, self._tables, self._how = given, checkpoint, tables, how
-        self._optimizer = Optimizer(how.optimizer)
+        self._replanner = Replanner(
+            Draft(
+                (),
+                given.source.schema,
+                given.timeline,
+                strategy=how.strategy,
+                zone=how.zone,
+                told=how.told,
+            ),
+            Optimizer(how.optimizer),
+            buckets=checkpoint.buckets.count,
+            placement=how.placement,
+        )
         # What is known after the last batch.
         self._outcome = StreamOutcome()
         # The plan that the state is of, the plan for the queries as they are, and the plan of
@@ -81,9 +92,7 @@ class StreamPlans:
         """
         if self._state is None or self.current(queries) is not self._state[1]:
             return
-        plan = self._state[1]
-        due = self._optimizer.is_due(plan, self._outcome.recent.rate)
-        if due or settled(plan, self._outcome.watermark):
+        if self._replanner.is_due(self._now):
             self.next = self._plan(queries)
 
     def current(self, queries: Sequence[Query]) -> SharedPlan:
@@ -115,27 +124,17 @@ class StreamPlans:
         return self._plan(queries)
 
     def _plan(self, queries: Sequence[Query]) -> SharedPlan:
-        previous = None if self._state is None else self._state[1]
-        draft = Draft(
-            queries,
-            self._given.source.schema,
-            self._given.timeline,
-            tables=self._tables.schemas,
-            strategy=self._how.strategy,
-            # Java's rules for the zone may be others than when the run began.
-            zone=self._how.zone if previous is None else previous.zone,
-            told=self._how.told,
-            sharer=self._optimizer,
-            previous=previous,
-            watermark=self._outcome.watermark,
-            rate=self._outcome.recent.rate,
-        )
-        plan = plan_draft(draft)
+        plan = self._replanner.plan(queries, self._tables.schemas, self._now)
         check_streams(plan)
         _check_order(plan)
         _check_techniques(plan)
-        buckets = self._checkpoint.buckets.count
-        return with_homes(plan, buckets, previous, self._how.placement, draft)
+        return plan
+
+    @property
+    def _now(self) -> Moment:
+        """What is known after the last batch."""
+        plan = None if self._state is None else self._state[1]
+        return Moment(plan, self._outcome.watermark, self._outcome.recent.rate)
 
 
 class Planner:

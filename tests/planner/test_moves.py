@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from muntin.engine import LocalEngine
 from muntin.engine.progress import RecentRate
 from muntin.plan import SharedPlan
 from muntin.plan.nodes import Weighed
 from muntin.planner import OPTIMIZERS, Optimizer, OptimizerName, build_plan
-from muntin.planner.replanning import is_stale, match_owners
+from muntin.planner.moves import is_stale, match_owners
 from muntin.planner.trees.grove import MOVING
 from muntin.queries import Query, queries
+from muntin.streams import LiveEngine
 from muntin.testing import assert_same_rows
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.string(), "v": pa.int64()})
@@ -128,8 +128,8 @@ def test_a_run_with_moves_answers_as_one_without(seed: int) -> None:
     asked = parsed(FINE + by + group, *(sql + rng.choice(["", by]) + group for sql in coarse))
     optimizer = Optimizer("auto", steps_per_row=rng.choice([6.0, 8.0]))
     lateness = rng.choice([0, 5])
-    plain = LocalEngine(build_plan(asked, SCHEMA, "t"), lateness)
-    moving = LocalEngine(planned(asked, optimizer, None), lateness, optimizer=optimizer)
+    plain = LiveEngine(build_plan(asked, SCHEMA, "t"), lateness)
+    moving = LiveEngine(planned(asked, optimizer, None), lateness, optimizer=optimizer)
     guests = moves = 0
     for number, batch in enumerate(drifting(rng)):
         if number == 5:
@@ -143,7 +143,7 @@ def test_a_run_with_moves_answers_as_one_without(seed: int) -> None:
         twins = [node for node in moving.plan.partials if node.twin is not None]
         if twins or number % 4 == 3:
             guests += len(twins)
-            moving = LocalEngine.restore(moving.plan, moving.snapshot(), optimizer=optimizer)
+            moving = LiveEngine.restore(moving.plan, moving.snapshot(), optimizer=optimizer)
     assert moves > 1
     assert guests > 0
     closed = moving.close()
