@@ -160,6 +160,7 @@ INVERTIBLE = frozenset(
 TIMED = frozenset({"first", "last", "first_valid", "last_valid"})
 SELECTIVE = TIMED | {"min", "max", "min_by", "max_by"}
 LISTS = frozenset({"list", "list_nulls"})
+VALUED = LISTS | {"set", "runs", "pairs"}
 USER = "user:"
 # How kinds begin that say how fine they are behind it.
 HISTOGRAM, REGISTERS = "histogram:", "registers:"
@@ -198,6 +199,11 @@ class Part:
         Other parts can only be combined: they are kept by techniques over a query's own slices.
         """
         return self.invertible or self.selective
+
+    @property
+    def valued(self) -> bool:
+        """Whether cells hold all values: windows look through those of their slices together."""
+        return self.kind in VALUED
 
     @property
     def timed(self) -> bool:

@@ -34,6 +34,7 @@ SHARED = ("running_totals", "slickdeque_noninv")
 ASKED = "asked for"
 # The accumulators that each lowering of a query reads.
 _Read = tuple[tuple[int, ...], ...]
+_VALUES = "all windows look through the values of their slices at once"
 _HEADS = "windows end inside Cutty slices, and are put together anew"
 
 
@@ -188,6 +189,8 @@ class _Techniques:
     def _chosen(self, final: Final, lowering: Lowering, index: int) -> Technique:
         part = self._part(final, index)
         prefer = self._prefer(final)
+        if part.valued:
+            return self._kept(("values",), lambda: Technique("panes", _VALUES))
         if not part.shared and self._has_heads(final):
             return self._kept(("heads",), lambda: Technique("panes", _HEADS))
         if not part.shared:

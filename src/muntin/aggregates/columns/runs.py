@@ -6,6 +6,7 @@ cells lie behind one another, so that a column is three arrays whatever its numb
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -168,6 +169,21 @@ class RunColumn(PartColumn):
         at = spread(lows, offsets)
         weights = self.rows.weights[at] if self.weighted else _NO_WEIGHTS
         return self.holding(Rows(offsets, self.rows.codes[at], weights))
+
+    def extend(self, others: Sequence[Self]) -> None:
+        """Add the cells of other columns behind own ones."""
+        # A dictionary that takes in what others know moves the codes of those before.
+        for each in others:
+            self._translated(each)
+        listed = [(self._translated(each), each.rows) for each in others]
+        rows = [self.rows, *(each._replace(codes=codes) for codes, each in listed)]
+        ends = np.cumsum([0, *(each.offsets[-1] for each in rows)])
+        offsets = [each.offsets[1:] + end for each, end in zip(rows, ends[:-1], strict=True)]
+        self.rows = Rows(
+            np.concatenate(([0], *offsets)),
+            np.concatenate([each.codes for each in rows]),
+            np.concatenate([each.weights for each in rows]),
+        )
 
     def holding(self, rows: Rows) -> Self:
         """A column of other occurrences, with the same codes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -14,9 +15,11 @@ from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
+from muntin.aggregates.columns.runs import RunColumn
 from muntin.engine.answers.families import Family
 from muntin.engine.answers.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
 from muntin.engine.slices.moving_slices import MovingSlices
+from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.own_slices import OwnKey
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.sealed_log import Objects
@@ -174,8 +177,10 @@ class MovingStage:
                 found[key] = empty(part, asking.slots.size)
                 self._list_own(key, families[key.place], asking, found[key], owned)
                 continue
-            assert not isinstance(column, Objects)
             spans = asking.spans(key.members)
+            if isinstance(column, Objects):
+                found[key] = self._look_through(key.index, spans)
+                continue
             found[key], steps, cells = column.read(
                 log.trail, log.lasts, log.places.chains, self._held, spans
             )
@@ -184,6 +189,35 @@ class MovingStage:
         for own, reads in owned.items():
             self._answer_own(own, reads)
         return found
+
+    def _look_through(self, index: int, spans: Spans) -> PartColumn:
+        """Windows over the kept entries of a part that holds all values."""
+        log, chains = self._slices.log, self._slices.places.chains
+        run = self._kept
+        column = run.columns[index]
+        assert isinstance(column, RunColumn)
+        slots, cells = chains.slots[run.places].astype(np.int64), chains.cells[run.places]
+        lows, highs = np.zeros((2, spans.slots.size), np.int64)
+        orders, first = [], 0
+        for member in np.unique(spans.members).tolist():
+            held = np.flatnonzero(self._held[member, cells])
+            order = held[np.argsort(slots[held], kind="stable")]
+            # Entries by slot, and then by time; a window is a range of them.
+            keys = slots[order] * (log.size + 1) + order
+            asked = np.flatnonzero(spans.members == member)
+            base = spans.slots[asked] * (log.size + 1) - log.begin
+            lows[asked] = first + np.searchsorted(keys, base + spans.lows[asked])
+            highs[asked] = first + np.searchsorted(keys, base + spans.highs[asked])
+            orders.append(order)
+            first += order.size
+        every = np.concatenate(orders) if orders else np.empty(0, np.int64)
+        self.steps += int((highs - lows).sum())
+        return column.take(every).sliding(1)(lows, highs)
+
+    @cached_property
+    def _kept(self) -> Run:
+        """All entries that are kept, in order of time."""
+        return self._slices.log.run()
 
     def _list_own(
         self,

@@ -19,6 +19,7 @@ from muntin.aggregates.algebra import USER, Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.objects import ObjectColumn
+from muntin.aggregates.columns.runs import RunColumn
 from muntin.engine.slices.array_pack import Arrays, inside, under
 from muntin.engine.slices.extremes import Extremes
 from muntin.engine.slices.open_log import Run
@@ -115,6 +116,10 @@ class Pieces(Objects):
 
     def raw(self, places: Int32s, skip: int) -> PartColumn:
         """The entries themselves, behind the first ``skip`` ones."""
+        if self.part.valued:
+            whole = RunColumn.empty(self.part, 0)
+            whole.extend(self._pieces)  # type: ignore[arg-type]
+            return whole.take(np.arange(skip, skip + places.size))
         found, at = empty(self.part, places.size), -skip
         for piece in self._pieces:
             cells = np.arange(at, at + len(piece))
