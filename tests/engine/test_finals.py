@@ -58,10 +58,10 @@ def test_both_ways_give_the_same_tables(
             steps.append(engine.feed(batch))
             moved |= any(each.moving is not None for each in engine._state.stores)
         # The papers' strategies combine slices as the papers do. Structures of a query's own are
-        # always fed with what is sealed.
+        # fed with what is sealed, if any row comes to them.
         driven = any(node.is_driven for node in plan.partials)
-        moves = bool(pool) and (driven or (policy is always and strategy == "cells"))
-        assert moved == moves
+        moves = policy is always and strategy == "cells"
+        assert (bool(pool) and moves) <= moved <= (moves or driven)
         found.append([*steps, engine.close()])
     # As text, since NaN is not equal to itself.
     assert [_shown(each) for each in found[0]] == [_shown(each) for each in found[1]]
@@ -140,7 +140,7 @@ def test_groups_that_come_and_go_leave_no_trace(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(moving_slices, "_FEW_PLACES", 64)
     engine = engine_of("SELECT g, count(*) AS n, min(g) AS m FROM s [RANGE 3 SLIDE 1] GROUP BY g")
     sizes = []
-    for tick in range(3_000):
+    for tick in range(1_500):
         due = engine.feed(rows([tick, tick], [f"only {tick}", "always"], [1.0, 2.0]))
         if due and tick > 3:
             assert due["q1"]["g"].to_pylist() == [

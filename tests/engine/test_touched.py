@@ -22,8 +22,6 @@ GROUPS = [f"g{i}" for i in range(8)]
 # A whole number of all slides.
 TICKS = 21
 SHORT, LONG = 28, 140
-# Techniques whose operations grow with the window.
-GROWING = ("panes", "flatfat", "bint")
 
 ONE = "SELECT g, {} FROM s [RANGE {{span}} SLIDE 1] GROUP BY g"
 EACH = "CREATE QUERY {} AS SELECT g, {} FROM s [RANGE {} SLIDE 1] {} GROUP BY g;"

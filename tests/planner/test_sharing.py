@@ -10,7 +10,6 @@ import pytest
 
 import muntin
 from engine.rich_queries import rich_queries, rich_stream
-from muntin.engine import LocalEngine
 from muntin.errors import MuntinError
 from muntin.plan import SharedPlan, Timeline
 from muntin.planner import Draft, build_plan
@@ -18,6 +17,7 @@ from muntin.planner.sharing import OPTIMIZERS, STEPS_PER_ROW, Optimizer, Optimiz
 from muntin.planner.steps.bind import bind
 from muntin.planner.steps.weigh import weighs_rate
 from muntin.queries import queries
+from muntin.streams import LiveEngine
 from muntin.testing import rows_of
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.int64()})
@@ -129,8 +129,8 @@ def test_queries_that_join_an_optimized_stream_change_no_other(seed: int) -> Non
     times = sorted(rng.randrange(3000) for _ in range(size))
     table = pa.table({"t": times, "v": [rng.randrange(100) for _ in range(size)]})
     first = plan_of(windows(*SLIDES), rate=0.05, steps_per_row=CHEAP_ROWS)
-    alone = LocalEngine(plan_of(windows(*SLIDES), rate=None), 0)
-    joined = LocalEngine(first, 0)
+    alone = LiveEngine(plan_of(windows(*SLIDES), rate=None), 0)
+    joined = LiveEngine(first, 0)
     answers: dict[str, list[str]] = {}
     expected: dict[str, list[str]] = {}
     for number, batch in enumerate(table.to_batches(max_chunksize=100)):

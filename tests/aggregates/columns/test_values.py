@@ -10,6 +10,8 @@ from muntin.aggregates import resolve
 from muntin.aggregates.algebra import Part
 from muntin.aggregates.columns import value_windows, values
 from muntin.aggregates.columns.runs import RunColumn
+from muntin.planner import build_plan
+from muntin.queries import queries
 
 
 def windowed(kind, array, cells, size, lows, highs):
@@ -93,3 +95,15 @@ def test_one_time_on_both_sides_of_an_edge_is_in_order_of_values():
     column.update(np.array([0, 1]), (pa.array(["b", "a"]),), np.array([5, 5]))
     slid = column.sliding(1)(np.array([0]), np.array([2]))
     assert resolve("collect_list", [pa.string()]).lower([slid]).values.to_pylist() == [["a", "b"]]
+
+
+def test_queries_that_hold_all_values_share_slices():
+    """A structure over each query's own slices would write every window out."""
+    text = "; ".join(
+        f"SELECT {call} AS v FROM s [RANGE {length} SLIDE 2] GROUP BY k"
+        for call in ("count(DISTINCT v)", "median(v)", "top_k(v, 2)", "collect_list(v)")
+        for length in (4, 10, 30)
+    )
+    schema = pa.schema({"ts": pa.int64(), "k": pa.int64(), "v": pa.int64()})
+    plan = build_plan(queries(text), schema, "ts")
+    assert not any(node.is_driven for node in plan.partials)
