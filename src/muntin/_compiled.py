@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 from numba.core import caching, event
@@ -23,6 +24,7 @@ from muntin._cache import kernel_folder
 _IndexDataCacheFile: Any = caching.IndexDataCacheFile
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 _HERE = Path(__file__).parent
+_IMPORT = re.compile(rf"^ *from ({_HERE.name}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 _PREFIX = 16  # digits of a file's name that tell the sources
 # A folder of kernels that came with the code, as to workers of a cluster: read, never written.
 VARIABLE = "MUNTIN_KERNELS"
@@ -46,8 +48,8 @@ def _cached(kernel: Any) -> Any:
     store: Any = getattr(kernel, "_cache", None)
     files = getattr(store, "_cache_file", None)
     if files is not None:
-        folder = Path(kernel.py_func.__code__.co_filename).parent
-        store._cache_file = _Files(files, _digest(folder))  # noqa: SLF001
+        source = Path(kernel.py_func.__code__.co_filename)
+        store._cache_file = _Files(files, _digest(source))  # noqa: SLF001
     return kernel
 
 
@@ -148,20 +150,57 @@ class _Files(_IndexDataCacheFile):  # type: ignore[misc]
 def kernel_files() -> Iterator[Path]:
     """The files of kernels that are compiled and fit the sources; their names are unique."""
     chosen = kernel_folder()
-    for folder in sorted({path.parent for path in _HERE.rglob("*.py")}):
-        mark = _digest(folder)[:_PREFIX]
-        for place in (folder / "__pycache__", Path(chosen) if chosen else None, _GIVEN):
+    for source in sorted(_HERE.rglob("*.py")):
+        mark = _digest(source)[:_PREFIX]
+        for place in (source.parent / "__pycache__", Path(chosen) if chosen else None, _GIVEN):
             if place is not None and place.is_dir():
                 yield from place.rglob(f"*.{mark}*.nbc")
 
 
 @cache
-def _digest(folder: Path) -> str:
-    """A hash of the sources that a kernel of the folder may be compiled from."""
-    package = folder
-    while _HERE in package.parents and package.parent != _HERE:
-        package = package.parent
-    files = sorted({*package.rglob("*.py"), *(_HERE / "aggregates").rglob("*.py")})
-    sources = [path.read_bytes() for path in files]
-    kernels = [each for each in sources if b"compiled" in each or b"jit" in each]
-    return hashlib.sha256(b"".join(kernels)).hexdigest()
+def _digest(source: Path) -> str:
+    """A hash of the sources that a kernel of this one may be compiled from."""
+    digests = sorted(_source(path).digest for path in sources_of(source))
+    return hashlib.sha256(b"".join((_source(source).digest, *digests))).hexdigest()
+
+
+def sources_of(source: Path) -> set[Path]:
+    """The module itself and the modules of kernels that it imports, directly or through others.
+
+    numba knows only the kernel's own file.
+    """
+    found, waiting = {source}, [source]
+    while waiting:
+        new = {path for path in _source(waiting.pop()).imports if path not in found}
+        new = {path for path in new if path.name == "__init__.py" or _source(path).has_kernels}
+        found |= new
+        waiting += new
+    return found
+
+
+class _Source(NamedTuple):
+    """What the digest of a kernel takes from a module: its text, and what it imports."""
+
+    digest: bytes
+    has_kernels: bool
+    imports: tuple[Path, ...]
+
+
+@cache
+def _source(path: Path) -> _Source:
+    text = path.read_text(encoding="utf-8")
+    digest = hashlib.sha256(text.encode()).digest()
+    return _Source(digest, "compiled" in text or "jit" in text, tuple(_imported(text)))
+
+
+def _imported(text: str) -> Iterator[Path]:
+    """Modules of this package that a source imports; scanned, for parsing would take longer."""
+    for match in _IMPORT.finditer(text):
+        place = _HERE.parent.joinpath(*match[1].split("."))
+        names = [part.split()[0] for part in match[2].strip("()").split(",") if part.strip()]
+        for path in (place, *(place / name for name in names if name.islower())):
+            files = (path.with_suffix(".py"), path / "__init__.py")
+            yield from (each for each in files if _is_file(each))
+
+
+_is_file = cache(Path.is_file)

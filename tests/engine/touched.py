@@ -13,13 +13,13 @@ import pytest
 from muntin._typing import Ints
 from muntin.engine.answers import front, moving
 from muntin.engine.slices import open_log, partials
-from muntin.engine.slices.extremes import Extremes
+from muntin.engine.slices.finals.extremes import Extremes
+from muntin.engine.slices.finals.own_slices import OwnSlices
+from muntin.engine.slices.finals.totals import Totals
 from muntin.engine.slices.moving_slices import MovingSlices
-from muntin.engine.slices.own_slices import OwnSlices
 from muntin.engine.slices.places import Chains, Places, Spans
 from muntin.engine.slices.sealed_log import Recency, SealedLog
 from muntin.engine.slices.stretches import Stretched
-from muntin.engine.slices.totals import Totals
 
 
 def _visited(chains: Chains, spans: Spans) -> int:

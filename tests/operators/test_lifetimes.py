@@ -15,9 +15,9 @@ import pytest
 
 from muntin.errors import DataError
 from muntin.operators import RowEngine
-from muntin.operators.calendar import Calendar
 from muntin.operators.distinct import Pieces
 from muntin.operators.rows import Changes, Rows
+from muntin.operators.state.calendar import Calendar
 from muntin.plan.operators import (
     Difference,
     Distinct,

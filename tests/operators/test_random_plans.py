@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from muntin.operators import keys
+from muntin.operators.state import keys
 from muntin.plan.operators import RowPlan
 from muntin.testing import row_oracle as oracle
 from operators.random_plans import STREAMS, batches, finals, grown, run, stream, table

@@ -19,18 +19,18 @@ from muntin.aggregates.correlations import (
     RegrSlope,
 )
 from muntin.aggregates.counts import Count, CountIf
-from muntin.aggregates.distinct import AvgDistinct, CollectSet, CountDistinct, SumDistinct
 from muntin.aggregates.extremes import AnyValue, BoolAnd, BoolOr, Max, Min, ValueRange
-from muntin.aggregates.frequencies import Frequent, Mode, TopK
-from muntin.aggregates.histograms import ApproxPercentile
-from muntin.aggregates.lists import CollectList, StringAgg
+from muntin.aggregates.holistic.distinct import AvgDistinct, CollectSet, CountDistinct, SumDistinct
+from muntin.aggregates.holistic.frequencies import Frequent, Mode, TopK
+from muntin.aggregates.holistic.histograms import ApproxPercentile
+from muntin.aggregates.holistic.lists import CollectList, StringAgg
+from muntin.aggregates.holistic.percentiles import Median, Percentile, PercentileDisc
+from muntin.aggregates.holistic.sketches import ApproxCountDistinct
+from muntin.aggregates.holistic.top_values import MaxByK, MaxK, MinByK, MinK
 from muntin.aggregates.moments import Kurtosis, Skewness, StddevPop, StddevSamp, VarPop, VarSamp
-from muntin.aggregates.percentiles import Median, Percentile, PercentileDisc
 from muntin.aggregates.picks import First, Last, MaxBy, MinBy
 from muntin.aggregates.products import GeoMean, Product
-from muntin.aggregates.sketches import ApproxCountDistinct
 from muntin.aggregates.sums import Avg, Sum
-from muntin.aggregates.top_values import MaxByK, MaxK, MinByK, MinK
 from muntin.errors import AggregateError, did_you_mean
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from muntin.display import html_facts
 from muntin.engine.rows.stage_a import StageOutput
-from muntin.engine.slices.heads import is_head
+from muntin.engine.slices.finals.heads import is_head
 from muntin.engine.state import State
 
 

@@ -11,8 +11,8 @@ from muntin._typing import Ints
 from muntin.engine.answers.families import FIRST_WINDOW, LAST_WINDOW, Due
 from muntin.engine.answers.front import Answered, Answerer
 from muntin.engine.slices.array_pack import Arrays
+from muntin.engine.slices.finals.own_slices import OwnKey
 from muntin.engine.slices.newcomers import OldCut, carry_cuts, carry_stores, first_window
-from muntin.engine.slices.own_slices import OwnKey
 from muntin.engine.slices.partials import PartialBatch
 from muntin.engine.slices.snapshot import (
     pack,

@@ -8,10 +8,10 @@ import numpy as np
 
 from muntin._compiled import compiled
 from muntin._typing import Ints
-from muntin.operators.keys import KeyTable, check_alike, check_keys, grown
-from muntin.operators.members import Members
-from muntin.operators.pending import Pending
 from muntin.operators.rows import NEVER, Changes, Rows
+from muntin.operators.state.keys import KeyTable, check_alike, check_keys, grown
+from muntin.operators.state.members import Members
+from muntin.operators.state.pending import Pending
 from muntin.plan.operators import Difference, Distinct
 
 # When a value is shown: while the left holds it and the right anything, nothing, or it too.

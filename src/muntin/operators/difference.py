@@ -17,11 +17,11 @@ from muntin.operators.exists import (
     link,
     unlink,
 )
-from muntin.operators.keys import KeyTable, check_alike, check_keys, grown
-from muntin.operators.members import Members
-from muntin.operators.pending import Pending
-from muntin.operators.row_log import RowLog
 from muntin.operators.rows import NONE, Changes, Rows
+from muntin.operators.state.keys import KeyTable, check_alike, check_keys, grown
+from muntin.operators.state.members import Members
+from muntin.operators.state.pending import Pending
+from muntin.operators.state.row_log import RowLog
 from muntin.plan.operators import Difference
 
 

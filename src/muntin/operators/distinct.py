@@ -8,10 +8,10 @@ import numpy as np
 
 from muntin._compiled import compiled
 from muntin._typing import Ints
-from muntin.operators.calendar import Calendar
-from muntin.operators.keys import KeyTable, check_keys, grown
-from muntin.operators.pending import Pending
 from muntin.operators.rows import ALWAYS, Changes, Rows
+from muntin.operators.state.calendar import Calendar
+from muntin.operators.state.keys import KeyTable, check_keys, grown
+from muntin.operators.state.pending import Pending
 from muntin.plan.operators import Distinct
 
 

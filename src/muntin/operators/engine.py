@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import DataError
-from muntin.operators.calendar import CalendarChunk
 from muntin.operators.graph import Graph, Key, Step, Streams
 from muntin.operators.join import WindowJoin
 from muntin.operators.output import Arrivals, ChangeLog, Finals, Output
-from muntin.operators.row_log import LogChunk
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
-from muntin.operators.segments import Segment
-from muntin.operators.snapshot import load, pack, unpack
+from muntin.operators.state.calendar import CalendarChunk
+from muntin.operators.state.row_log import LogChunk
+from muntin.operators.state.segments import Segment
+from muntin.operators.state.snapshot import load, pack, unpack
 from muntin.operators.window_ends import Differences, WindowEnds
 from muntin.plan.operators import RowFinal, RowPlan, leaves
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from muntin._compiled import compiled
 from muntin._typing import Ints
-from muntin.operators import keys
-from muntin.operators.keys import KeyTable, grown
-from muntin.operators.members import Ends, Members
-from muntin.operators.pending import Pending
-from muntin.operators.row_log import RowLog
 from muntin.operators.rows import NONE, Changes, Columns, Rows, take
+from muntin.operators.state import keys
+from muntin.operators.state.keys import KeyTable, grown
+from muntin.operators.state.members import Ends, Members
+from muntin.operators.state.pending import Pending
+from muntin.operators.state.row_log import RowLog
 from muntin.plan.operators import Exists
 
 # What happens to a key at an instant, in this order.

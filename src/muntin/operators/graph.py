@@ -15,9 +15,9 @@ from muntin.operators.difference import BagDifference
 from muntin.operators.distinct import Pieces
 from muntin.operators.exists import Presence
 from muntin.operators.join import WindowJoin
-from muntin.operators.keys import check_alike
 from muntin.operators.rows import ALWAYS, Changes, Rows, concat
 from muntin.operators.select import Leaf, Selection
+from muntin.operators.state.keys import check_alike
 from muntin.operators.strict_join import StrictJoin
 from muntin.plan.operators import (
     Column,

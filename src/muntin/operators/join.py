@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Ints
-from muntin.operators import keys
 from muntin.operators.rows import (
     NONE,
     Changes,
@@ -20,8 +19,9 @@ from muntin.operators.rows import (
     gather_ints,
     in_threads,
 )
-from muntin.operators.segments import Matches, Segment, Segments, begins_of, holds, matches
 from muntin.operators.select import Condition
+from muntin.operators.state import keys
+from muntin.operators.state.segments import Matches, Segment, Segments, begins_of, holds, matches
 from muntin.plan.operators import Join
 
 

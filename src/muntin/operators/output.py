@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin._typing import Ints
-from muntin.operators.keys import grown
-from muntin.operators.members import Ends, Members
-from muntin.operators.pending import Pending
-from muntin.operators.row_log import RowLog
 from muntin.operators.rows import ALWAYS, NEVER, NONE, Changes, Columns, Rows, concat
+from muntin.operators.state.keys import grown
+from muntin.operators.state.members import Ends, Members
+from muntin.operators.state.pending import Pending
+from muntin.operators.state.row_log import RowLog
 from muntin.plan.operators import RowFinal
 
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.operators.join import Combined, WindowJoin
-from muntin.operators.keys import grown
-from muntin.operators.members import Ends, Members
-from muntin.operators.pending import Pending
 from muntin.operators.rows import NONE, Changes, Rows
+from muntin.operators.state.keys import grown
+from muntin.operators.state.members import Ends, Members
+from muntin.operators.state.pending import Pending
 from muntin.plan.operators import Join
 
 Table = npt.NDArray[np.int64]

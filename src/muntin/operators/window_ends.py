@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Ints
-from muntin.operators.keys import KeyTable, check_keys
 from muntin.operators.output import Joined, Kept, with_leads
-from muntin.operators.pending import Pending
 from muntin.operators.rows import ALWAYS, NEVER, NONE, Changes, Columns, Rows, concat, take
+from muntin.operators.state.keys import KeyTable, check_keys
+from muntin.operators.state.pending import Pending
 from muntin.plan.operators import RowFinal
 
 

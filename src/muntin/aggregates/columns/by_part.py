@@ -12,12 +12,12 @@ from muntin.aggregates.columns.bits import BitColumn
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.extremes import ExtremeColumn
-from muntin.aggregates.columns.histograms import HistogramColumn
+from muntin.aggregates.columns.holistic.histograms import HistogramColumn
+from muntin.aggregates.columns.holistic.registers import RegisterColumn
+from muntin.aggregates.columns.holistic.runs import RunColumn
 from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.aggregates.columns.picks import PickColumn
 from muntin.aggregates.columns.powers import PowerColumn
-from muntin.aggregates.columns.registers import RegisterColumn
-from muntin.aggregates.columns.runs import RunColumn
 from muntin.aggregates.columns.sums import LogColumn, SumColumn
 
 _Column = (

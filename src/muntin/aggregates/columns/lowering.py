@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Lowered
-from muntin.aggregates.columns import values
 from muntin.aggregates.columns.codes import decimal_array
-from muntin.aggregates.columns.histograms import lower_percentiles
-from muntin.aggregates.columns.registers import lower_counts
+from muntin.aggregates.columns.holistic import values
+from muntin.aggregates.columns.holistic.histograms import lower_percentiles
+from muntin.aggregates.columns.holistic.registers import lower_counts
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.exact import forms
 from muntin.aggregates.exact.limbs import LOW32, ORIGIN, Digits, multiply

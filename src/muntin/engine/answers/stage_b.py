@@ -15,7 +15,7 @@ from muntin.engine.answers.grouped import Placement, Placer
 from muntin.engine.answers.rollup import RolledUp
 from muntin.engine.answers.ungrouped import find_runs
 from muntin.engine.answers.windows import bound_windows, count_windows, list_windows, window_order
-from muntin.engine.slices.heads import Headed
+from muntin.engine.slices.finals.heads import Headed
 from muntin.engine.slices.partials import SliceTable
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, Partials, Slicing

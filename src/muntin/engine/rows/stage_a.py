@@ -23,7 +23,7 @@ from muntin.engine.rows.entries import Cut, Entries, find_entries, number_runs
 from muntin.engine.rows.failures import count_errors
 from muntin.engine.rows.feeds import fed
 from muntin.engine.rows.selection import Scope, Selector
-from muntin.engine.slices.heads import with_heads
+from muntin.engine.slices.finals.heads import with_heads
 from muntin.engine.slices.partials import PartialBatch, coarser, narrower
 from muntin.expressions import Bound
 from muntin.expressions.evaluation.evaluator import single

@@ -11,9 +11,9 @@ from muntin._typing import Ints
 from muntin.aggregates.columns.by_part import from_arrow
 from muntin.engine.answers.group_keys import sort_order
 from muntin.engine.slices.array_pack import Arrays, as_bytes, inside, under
+from muntin.engine.slices.finals.own_slices import OwnKey, OwnSlices
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.open_log import OpenLog, Run
-from muntin.engine.slices.own_slices import OwnKey, OwnSlices
 from muntin.engine.slices.partials import PartialBatch, SliceTable, merge, nothing
 from muntin.engine.slices.places import Places
 from muntin.engine.slices.sealed_log import SealedLog, is_plain

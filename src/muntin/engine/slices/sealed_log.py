@@ -18,14 +18,14 @@ from muntin._typing import Ints
 from muntin.aggregates.algebra import USER, Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
+from muntin.aggregates.columns.holistic.runs import RunColumn
 from muntin.aggregates.columns.objects import ObjectColumn
-from muntin.aggregates.columns.runs import RunColumn
 from muntin.engine.slices.array_pack import Arrays, inside, under
-from muntin.engine.slices.extremes import Extremes
+from muntin.engine.slices.finals.extremes import Extremes
+from muntin.engine.slices.finals.totals import Totals, united_lanes
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains
 from muntin.engine.slices.stretches import Stretched, Trail, int32_at, leave_trail
-from muntin.engine.slices.totals import Totals, united_lanes
 
 Int32s = npt.NDArray[np.int32]
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from muntin.aggregates.algebra import Part
-from muntin.aggregates.runs import Run, Runs, spelled_out
+from muntin.aggregates.holistic.runs import Run, Runs, spelled_out
 from muntin.aggregates.types import require_ordered
 from muntin.errors import AggregateError
 

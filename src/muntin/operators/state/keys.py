@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from muntin._compiled import compiled
 from muntin._typing import Bools, Bytes, Ints, Offsets, Words
 from muntin.errors import DataError
-from muntin.operators.int_map import IntMap
-from muntin.operators.row_log import RowLog
 from muntin.operators.rows import Columns
+from muntin.operators.state.int_map import IntMap
+from muntin.operators.state.row_log import RowLog
 
 _WIDTHS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _DECIMAL = 16

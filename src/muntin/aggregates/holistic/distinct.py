@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.aggregates.algebra import BuiltIn, Part
-from muntin.aggregates.runs import plain
+from muntin.aggregates.holistic.runs import plain
 from muntin.aggregates.sums import Avg, Sum
 from muntin.aggregates.types import rank, require_ordered
 

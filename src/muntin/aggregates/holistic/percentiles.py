@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from muntin.aggregates.algebra import REQUIRED
-from muntin.aggregates.runs import Run, Runs, spelled_out
+from muntin.aggregates.holistic.runs import Run, Runs, spelled_out
 from muntin.aggregates.types import is_number, require_number, require_ordered
 from muntin.errors import AggregateError
 

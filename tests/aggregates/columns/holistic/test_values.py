@@ -8,8 +8,8 @@ import pytest
 
 from muntin.aggregates import resolve
 from muntin.aggregates.algebra import Part
-from muntin.aggregates.columns import value_windows, values
-from muntin.aggregates.columns.runs import RunColumn
+from muntin.aggregates.columns.holistic import value_windows, values
+from muntin.aggregates.columns.holistic.runs import RunColumn
 from muntin.planner import build_plan
 from muntin.queries import queries
 

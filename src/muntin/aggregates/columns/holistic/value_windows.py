@@ -19,7 +19,7 @@ from muntin._compiled import compiled
 from muntin._typing import Ints
 from muntin.aggregates.columns.arrow_views import integers
 from muntin.aggregates.columns.codes import DictionaryCoder
-from muntin.aggregates.columns.runs import RunColumn, RunWindows, is_sorted, spread
+from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows, is_sorted, spread
 
 
 class ValueWindows:

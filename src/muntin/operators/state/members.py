@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from muntin._typing import Bools, Ints
-from muntin.operators.calendar import Calendar
-from muntin.operators.int_map import IntMap
-from muntin.operators.keys import grown
 from muntin.operators.rows import NONE, Changes
+from muntin.operators.state.calendar import Calendar
+from muntin.operators.state.int_map import IntMap
+from muntin.operators.state.keys import grown
 
 
 @dataclass(frozen=True)

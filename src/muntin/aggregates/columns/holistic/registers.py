@@ -20,8 +20,8 @@ from muntin.aggregates.algebra import REGISTERS, Lowered, Part
 from muntin.aggregates.columns.arrow_views import decimal_words, integers
 from muntin.aggregates.columns.codes import DictionaryCoder, IntegerCoder, coder
 from muntin.aggregates.columns.column import Slide
-from muntin.aggregates.columns.runs import Rows, RunColumn, RunWindows
-from muntin.aggregates.sketches import EXACT
+from muntin.aggregates.columns.holistic.runs import Rows, RunColumn, RunWindows
+from muntin.aggregates.holistic.sketches import EXACT
 
 if TYPE_CHECKING:
     from muntin.aggregates.registry import ResolvedAggregate

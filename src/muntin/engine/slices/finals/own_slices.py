@@ -16,8 +16,8 @@ from muntin.aggregates.algebra import Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregators import info
+from muntin.engine.slices.finals.own_structures import Slotted, structure
 from muntin.engine.slices.open_log import Run
-from muntin.engine.slices.own_structures import Slotted, structure
 from muntin.engine.slices.places import Chains
 from muntin.windows import EdgeClass, Window
 from muntin.windows.cut import slice_starts

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from muntin.aggregates.algebra import HISTOGRAM, REQUIRED, BuiltIn, Part
 from muntin.aggregates.extremes import greatest, least
-from muntin.aggregates.runs import Run, united
+from muntin.aggregates.holistic.runs import Run, united
 from muntin.aggregates.types import require_number
 from muntin.errors import AggregateError
 
@@ -88,7 +88,7 @@ class ApproxPercentile(BuiltIn):
     def lift(self, value: Any) -> Histogram:
         """One value."""
         # Deferred: the columns bring numba, which the algebra alone does not need.
-        from muntin.aggregates.columns.histograms import buckets_of  # noqa: PLC0415
+        from muntin.aggregates.columns.holistic.histograms import buckets_of  # noqa: PLC0415
 
         (bucket,) = buckets_of(pa.array([value], self.types[0]), self.bits).tolist()
         return Histogram(value, value, ((bucket, 1),))
@@ -103,7 +103,7 @@ class ApproxPercentile(BuiltIn):
 
     def lower(self, partial: Histogram) -> Any:
         """NULL for no values."""
-        from muntin.aggregates.columns.histograms import answers  # noqa: PLC0415
+        from muntin.aggregates.columns.holistic.histograms import answers  # noqa: PLC0415
 
         if not partial.buckets:
             return None

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from muntin.aggregates.algebra import REQUIRED, Part
-from muntin.aggregates.frequencies import check_number
-from muntin.aggregates.runs import Run, Runs, spelled_out
+from muntin.aggregates.holistic.frequencies import check_number
+from muntin.aggregates.holistic.runs import Run, Runs, spelled_out
 from muntin.aggregates.types import require_ordered
 
 

@@ -13,11 +13,11 @@ from muntin._typing import Ints
 from muntin.aggregates.algebra import Lowered, Part
 from muntin.aggregates.columns.arrow_views import double_bits
 from muntin.aggregates.columns.counts import CountColumn
+from muntin.aggregates.columns.holistic.value_windows import ValueWindows
 from muntin.aggregates.columns.sums import SumColumn
-from muntin.aggregates.columns.value_windows import ValueWindows
-from muntin.aggregates.frequencies import Frequent
-from muntin.aggregates.percentiles import Percentile, PercentileDisc
-from muntin.aggregates.top_values import MinK
+from muntin.aggregates.holistic.frequencies import Frequent
+from muntin.aggregates.holistic.percentiles import Percentile, PercentileDisc
+from muntin.aggregates.holistic.top_values import MinK
 from muntin.aggregates.types import is_number
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from muntin.aggregates.algebra import REQUIRED
-from muntin.aggregates.runs import Run, Runs
+from muntin.aggregates.holistic.runs import Run, Runs
 from muntin.aggregates.types import require_ordered
 from muntin.errors import AggregateError
 

@@ -20,8 +20,8 @@ from muntin._typing import Floats, Ints
 from muntin.aggregates.algebra import HISTOGRAM, Lowered, Part
 from muntin.aggregates.columns.arrow_views import double_bits
 from muntin.aggregates.columns.codes import IntegerCoder
-from muntin.aggregates.columns.runs import Rows, RunColumn
-from muntin.aggregates.columns.value_windows import ValueWindows
+from muntin.aggregates.columns.holistic.runs import Rows, RunColumn
+from muntin.aggregates.columns.holistic.value_windows import ValueWindows
 
 if TYPE_CHECKING:
     from muntin.aggregates.registry import ResolvedAggregate

@@ -1,0 +1,1 @@
+"""Accumulators of holistic aggregates as columns: runs, sets, lists, histograms, registers."""

@@ -1,0 +1,1 @@
+"""What final techniques keep of sealed slices: totals, deques, queries' own structures."""
