@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
-from muntin.queries.analysis.checks import (
-    check_clauses,
-    check_expression,
-    check_row_expression,
-    check_table,
-)
 from muntin.queries.analysis.extents import Extents, read_lasting
-from muntin.queries.analysis.joins import conjuncts, table_name
-from muntin.queries.analysis.scope import Scope
-from muntin.queries.query import BOUNDS, Output, is_column
+from muntin.queries.analysis.joins import conjuncts
+from muntin.queries.analysis.selections import Selections, existence, unwrapped
+from muntin.queries.query import BOUNDS, is_column
 from muntin.queries.report import Report
-from muntin.queries.rows import (
-    STAR,
-    Body,
-    Compound,
-    Existence,
-    RowQuery,
-    RowSource,
-    Selection,
-    SetKind,
-    selections,
-)
-from muntin.queries.source import position, shown
+from muntin.queries.rows import STAR, Body, Compound, RowQuery, SetKind, selections
 from muntin.queries.sql.aggregate_calls import aggregate_calls
 from muntin.queries.sql.clauses import StreamedNode
 from muntin.queries.sql.depth import balance
-from muntin.queries.sql.normalize import default_name, normalize
+from muntin.queries.sql.normalize import normalize
 
-MAX_STREAMS = 6
-# Of all set operations and subqueries of one query; also how deep they can be nested.
-MAX_SELECTS = 32
 ROWS_HINT = "write FROM orders [RANGE '10 minutes'] o JOIN payments [RANGE '1 hour'] p ON ..."
-EXISTS_HINT = "write it as a condition of WHERE of its own, connected with AND"
-LATER_HINT = (
-    "aggregate each stream by itself, or write this query without the aggregate and aggregate"
-    " its results"
-)
-_READ = ("expressions", "from_", "joins", "where", "distinct", "group", "having")
 _SETS: dict[tuple[type[exp.Expr], bool], SetKind] = {
     (exp.Union, False): "union all",
     (exp.Union, True): "union",
@@ -58,7 +32,7 @@ _SET_ARGUMENTS = ("this", "expression", "distinct")
 
 def is_row_query(node: exp.Expr) -> bool:
     """Whether a query answers with rows that have lifetimes, not with aggregates of windows."""
-    node = _unwrapped(node)
+    node = unwrapped(node)
     if isinstance(node, StreamedNode | exp.SetOperation):
         return True
     if not isinstance(node, exp.Select):
@@ -73,7 +47,7 @@ def is_row_query(node: exp.Expr) -> bool:
         return True
     if node.args.get("distinct") or any(isinstance(e, StreamedNode) for e in node.expressions):
         return clause is not None
-    if where is not None and any(_existence(part) for part in conjuncts(where.this)):
+    if where is not None and any(existence(part) for part in conjuncts(where.this)):
         return clause is not None
     return clause is not None and not joins and _shows_rows(node)
 
@@ -94,23 +68,6 @@ def analyze_rows(
     return _Analysis(name, report).query(node, options)
 
 
-def _unwrapped(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Subquery) and node.is_wrapper:
-        node = node.this
-    return node
-
-
-def _existence(node: exp.Expr) -> tuple[exp.Expr, exp.Expr, bool] | None:
-    """The [NOT] EXISTS or [NOT] IN of a condition: its node, its SELECT, and if it is negated."""
-    node, negated = node.unnest(), False
-    while isinstance(node, exp.Not):
-        node, negated = node.this.unnest(), not negated
-    if isinstance(node, exp.Exists):
-        return node, node.this, negated
-    query = node.args.get("query") if isinstance(node, exp.In) else None
-    return None if query is None else (node, query, negated)
-
-
 class _Analysis:
     """The state of one analysis: its problems, and the windows found so far."""
 
@@ -118,13 +75,13 @@ class _Analysis:
         self.name = name
         self.report = report
         self.extents = Extents(report)
-        self.selects = 0
+        self.selections = Selections(self.extents, report)
 
     def query(self, node: exp.Expr, options: dict[str, Any]) -> RowQuery | None:
-        node = _unwrapped(node)
+        node = unwrapped(node)
         streamed = node if isinstance(node, StreamedNode) else None
         if streamed is not None:
-            node = _unwrapped(streamed.this)
+            node = unwrapped(streamed.this)
         if isinstance(node, exp.Select):
             streamed = self._streamed_list(node, streamed)
         body = self._body(balance(node))
@@ -169,7 +126,7 @@ class _Analysis:
         return replace(query, show=kind)
 
     def _body(self, node: exp.Expr) -> Body | None:
-        node = _unwrapped(node)
+        node = unwrapped(node)
         if isinstance(node, exp.SetOperation):
             return self._compound(node)
         if isinstance(node, StreamedNode):
@@ -179,7 +136,7 @@ class _Analysis:
         if not isinstance(node, exp.Select):
             self.report.add(node, "only SELECT can be run as a query", ROWS_HINT)
             return None
-        return self._selection(node, ())
+        return self.selections.read(node)
 
     def _compound(self, node: exp.SetOperation) -> Body | None:
         words = type(node).__name__.upper()
@@ -201,237 +158,6 @@ class _Analysis:
             message = f"{words} of {shown_columns[0]} and {shown_columns[1]} columns"
             self.report.add(node.expression, message, "list as many columns on both sides")
         return Compound(kind, left, right)
-
-    def _selection(
-        self, select: exp.Expr, outer: Sequence[str], exists: bool = False
-    ) -> Selection | None:
-        """One SELECT; ``outer`` are the labels that it may name as well, those near it first."""
-        assert isinstance(select, exp.Select)
-        self.selects += 1
-        if self.selects > MAX_SELECTS:
-            hint = "write several queries"
-            self.report.add(select, f"a query of more than {MAX_SELECTS} SELECTs", hint)
-            return None
-        table = check_table(select, self.report)
-        if not check_clauses(select, _READ, self.report) or table is None:
-            return None
-        self._check_aggregates(select)
-        joined: list[exp.Expr] = list(select.args.get("joins") or ())
-        tables = [table, *(join.this for join in joined)]
-        if not self._check_tables(tables):
-            return None
-        # Partners of SEMI and ANTI JOIN are named in ON alone.
-        partners = [join for join in joined if join.args.get("side") in ("SEMI", "ANTI")]
-        joined = [join for join in joined if join not in partners]
-        tables = [table, *(join.this for join in joined)]
-        labels = [each.alias_or_name for each in tables]
-        near = [*labels, *_others(outer, labels)]
-        found, rest = self._split_where(select)
-        Scope(near, self.report).qualify_all(_roots(select, found, rest, joined))
-        sources = [
-            self._source(each, label, join)
-            for each, label, join in zip(tables, labels, [None, *joined], strict=True)
-        ]
-        existences = [self._partner(join, labels, near) for join in partners]
-        existences += [self._subquery(*each, near) for each in found]
-        return Selection(
-            sources=tuple(source for source in sources if source is not None),
-            items=self._items(select, exists),
-            where=self._condition(rest),
-            exists=tuple(each for each in existences if each is not None),
-            distinct=self._distinct(select),
-        )
-
-    def _check_aggregates(self, select: exp.Select) -> None:
-        """Reports aggregates and groups, which only queries over one stream have."""
-        group = select.args.get("group") or select.args.get("having")
-        calls = [
-            call.node
-            for item in select.expressions
-            for call in aggregate_calls(normalize(item.unalias().copy()))
-        ]
-        if calls or group is not None:
-            what = "an aggregate" if calls else "GROUP BY"
-            place = calls[0] if calls and position(calls[0]) is not None else group
-            if select.args.get("distinct") and not select.args.get("joins"):
-                hint = "leave out DISTINCT: each group gives one row per window"
-                self.report.add(place, f"{what} with SELECT DISTINCT", hint)
-                return
-            message = f"{what} over joins, EXISTS or set operations is not supported yet"
-            self.report.add(place, message, LATER_HINT)
-
-    def _check_tables(self, tables: list[Any]) -> bool:
-        before = len(self.report.problems)
-        if len(tables) > MAX_STREAMS:
-            message = f"a join of more than {MAX_STREAMS} streams"
-            self.report.add(tables[MAX_STREAMS], message, "join fewer in one query")
-        lowered = [table.alias_or_name.lower() for table in tables]
-        for number, table in enumerate(tables):
-            name = shown(table.alias_or_name)
-            if any("." in part.name or not part.name for part in table.parts):
-                self.report.add(table, "a stream's name has no dots in it", "use another name")
-            if lowered[number] in lowered[:number]:
-                hint = f"give it another name: {shown(table.name)} AS {name}_{number + 1}"
-                self.report.add(table, f"there are two streams called {name}", hint)
-            if table.args.get("window") is None:
-                hint = f"if it is a stream, write {name} [RANGE '1 hour']; tables join aggregates"
-                self.report.add(table, f"{name} has no window", f"{hint} over one stream only")
-        return len(self.report.problems) == before
-
-    def _split_where(
-        self, select: exp.Select
-    ) -> tuple[list[tuple[exp.Expr, exp.Expr, bool]], exp.Expr | None]:
-        """The subqueries of WHERE, and a node that holds the rest of its conditions."""
-        where = select.args.get("where")
-        if where is None:
-            return [], None
-        found, rest = [], []
-        for part in conjuncts(where.this):
-            existence = _existence(part)
-            if existence is None:
-                rest.append(part)
-            else:
-                found.append(existence)
-        node = exp.Where(this=exp.and_(*rest, copy=True, wrap=False)) if rest else None
-        if node is not None and node.find(exp.Query, exp.Exists) is not None:
-            inner = node.find(exp.Query, exp.Exists)
-            self.report.add(inner, "EXISTS or IN (SELECT ...) inside a condition", EXISTS_HINT)
-            return found, None
-        return found, node
-
-    def _source(self, table: exp.Expr, label: str, join: exp.Expr | None) -> RowSource | None:
-        length = self.extents.read(table.args["window"])
-        if length is None:
-            return None
-        side: Any = "INNER" if join is None else join.args.get("side") or "INNER"
-        using = () if join is None else join.args.get("using") or ()
-        if using and side in ("RIGHT", "FULL"):
-            hint = "write ON: the column of which side is meant must be said"
-            self.report.add(using[0], f"USING with {side} JOIN", hint)
-        time = table.args["window"].args.get("time")
-        return RowSource(
-            stream=table_name(table),
-            label=label,
-            range=length.range,
-            kind=side.lower(),
-            on=None if join is None else self._on(join.args.get("on")),
-            using=tuple(name.name for name in using),
-            whole=join is not None and bool(join.args.get("whole")),
-            time=None if time is None else time.name,
-            start=position(table),
-        )
-
-    def _on(self, node: exp.Expr | None) -> exp.Expr | None:
-        if node is None:
-            return None
-        on = normalize(node.copy())
-        if on.find(exp.Query, exp.Exists) is not None:
-            self.report.add(on, "a subquery in ON", EXISTS_HINT)
-        elif check_expression(on, self.report):
-            check_row_expression(on, "ON", self.report)
-        return on
-
-    def _partner(self, join: exp.Expr, others: list[str], near: list[str]) -> Existence | None:
-        """SEMI JOIN and ANTI JOIN, as the EXISTS and NOT EXISTS they mean."""
-        side, label = join.args["side"], join.this.alias_or_name
-        source = self._source(join.this, label, None)
-        using = join.args.get("using") or ()
-        if join.args.get("on") is not None:
-            Scope([label, *near], self.report).qualify_all([join.args["on"]])
-        on = self._on(join.args.get("on"))
-        if using:
-            pairs = [exp.column(n.name, others[0]).eq(exp.column(n.name, label)) for n in using]
-            on = normalize(exp.and_(*pairs, copy=False, wrap=False))
-        if on is None or source is None:
-            return None
-        # Inside EXISTS a plain name would be one of the inner stream, here one of either.
-        plain = [each for each in on.find_all(exp.Column) if not each.table]
-        if plain or (using and len(others) > 1):
-            hint = f"write {shown(others[0])}.k = {shown(label)}.k"
-            self.report.add(join.this, f"ON of {side} JOIN needs qualified columns", hint)
-        one = Output("1", exp.Literal.number(1))
-        return Existence(Selection((source,), (one,), where=on), negated=side == "ANTI")
-
-    def _subquery(
-        self, node: exp.Expr, query: exp.Expr, negated: bool, outer: list[str]
-    ) -> Existence | None:
-        inner = _unwrapped(query)
-        if not isinstance(inner, exp.Select):
-            hint = "write one SELECT, or several conditions"
-            self.report.add(inner, "only one SELECT stands inside EXISTS and IN", hint)
-            return None
-        is_in = isinstance(node, exp.In)
-        if inner.args.get("distinct"):
-            # Whether a partner is there does not depend on how often it is.
-            inner.set("distinct", None)
-        selection = self._selection(inner, outer, exists=not is_in)
-        if selection is None:
-            return None
-        if not is_in:
-            return Existence(selection, negated)
-        value = normalize(node.this.copy())
-        if len(selection.items) != 1 or selection.items[0].name == STAR:
-            self.report.add(node, "IN takes a SELECT of one column", "list one column, or EXISTS")
-        elif isinstance(value, exp.Tuple):
-            hint = "write EXISTS (SELECT ... WHERE p.a = o.a AND p.b = o.b)"
-            self.report.add(node, "IN compares one value", hint)
-        elif check_expression(value, self.report):
-            check_row_expression(value, "WHERE", self.report)
-        return Existence(selection, negated, value)
-
-    def _items(self, select: exp.Select, exists: bool) -> tuple[Output, ...]:
-        if exists:
-            # What EXISTS selects makes no difference.
-            return (Output("1", exp.Literal.number(1)),)
-        outputs: list[Output] = []
-        taken: set[str] = set()
-        for node in select.expressions:
-            output = self._item(node)
-            if output is None:
-                continue
-            if output.name != STAR and output.name.lower() in taken:
-                message = f"two result columns are named {shown(output.name)}"
-                self.report.add(node, message, "give one of them another name with AS")
-            taken.add(output.name.lower())
-            outputs.append(output)
-        if not outputs and not self.report.problems:
-            self.report.add(select, "nothing is selected", "list columns, or *")
-        return tuple(outputs)
-
-    def _item(self, node: exp.Expr) -> Output | None:
-        alias = node.args["alias"] if isinstance(node, exp.Alias) else None
-        inner = normalize((node.this if alias is not None else node).copy())
-        if is_column(inner, *BOUNDS) and alias is None and self.extents.sliding:
-            # They lead the results by themselves.
-            return None
-        if isinstance(inner, exp.Star) or isinstance(inner.this, exp.Star):
-            kept = [key for key in ("except_", "replace", "rename") if inner.args.get(key)]
-            if kept or alias is not None:
-                self.report.add(node, "* takes all columns as they are", "list the columns")
-            return Output(STAR, inner)
-        if inner.find(exp.Query, exp.Exists) is not None:
-            self.report.add(inner, "a subquery in SELECT", EXISTS_HINT)
-            return None
-        if not check_expression(inner, self.report):
-            return None
-        name = alias.name if alias is not None else default_name(inner)
-        if not name or name == STAR:
-            self.report.add(node, "a column without a name", "write AS and a name")
-        return Output(name, inner)
-
-    def _condition(self, holder: exp.Expr | None) -> exp.Expr | None:
-        if holder is None:
-            return None
-        node = normalize(holder.this)
-        if check_expression(node, self.report):
-            check_row_expression(node, "WHERE", self.report)
-        return node
-
-    def _distinct(self, select: exp.Select) -> bool:
-        distinct = select.args.get("distinct")
-        if distinct is not None and distinct.args.get("on"):
-            self.report.add(distinct, "DISTINCT ON is not supported", "write SELECT DISTINCT")
-        return distinct is not None
 
     def _check_together(self, query: RowQuery, node: exp.Expr) -> None:
         """What a query may not ask for all at once."""
@@ -476,22 +202,3 @@ def _set_kinds(body: Body) -> Iterator[SetKind]:
         yield body.kind
         yield from _set_kinds(body.left)
         yield from _set_kinds(body.right)
-
-
-def _others(outer: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """The labels around a SELECT that its own do not hide."""
-    own = {label.lower() for label in labels}
-    return [label for label in outer if label.lower() not in own]
-
-
-def _roots(
-    select: exp.Select,
-    found: list[tuple[exp.Expr, exp.Expr, bool]],
-    rest: exp.Expr | None,
-    joined: list[exp.Expr],
-) -> list[exp.Expr]:
-    """The expressions of a SELECT itself, without those of its subqueries."""
-    values = [node.this for node, _, _ in found if isinstance(node, exp.In)]
-    conditions = [join.args.get("on") for join in joined]
-    others = [node for node in (rest, *conditions) if node is not None]
-    return [*select.expressions, *values, *others]
