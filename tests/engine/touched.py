@@ -18,7 +18,8 @@ from muntin.engine.slices.finals.own_slices import OwnSlices
 from muntin.engine.slices.finals.totals import Totals
 from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.engine.slices.places import Chains, Places, Spans
-from muntin.engine.slices.sealed_log import Recency, SealedLog
+from muntin.engine.slices.recency import Recency
+from muntin.engine.slices.sealed_log import SealedLog
 from muntin.engine.slices.stretches import Stretched
 
 

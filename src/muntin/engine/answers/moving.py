@@ -19,10 +19,10 @@ from muntin.aggregates.columns.holistic.runs import RunColumn
 from muntin.engine.answers.families import Family
 from muntin.engine.answers.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
 from muntin.engine.slices.finals.own_slices import OwnKey
+from muntin.engine.slices.finals.pieces import Objects
 from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains, Spans
-from muntin.engine.slices.sealed_log import Objects
 from muntin.engine.slices.stretches import Trail, last_before
 from muntin.plan.nodes import Technique
 

@@ -12,11 +12,12 @@ from muntin.aggregates.columns.by_part import from_arrow
 from muntin.engine.answers.group_keys import sort_order
 from muntin.engine.slices.array_pack import Arrays, as_bytes, inside, under
 from muntin.engine.slices.finals.own_slices import OwnKey, OwnSlices
+from muntin.engine.slices.finals.pieces import is_plain
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.open_log import OpenLog, Run
 from muntin.engine.slices.partials import PartialBatch, SliceTable, merge, nothing
 from muntin.engine.slices.places import Places
-from muntin.engine.slices.sealed_log import SealedLog, is_plain
+from muntin.engine.slices.sealed_log import SealedLog
 from muntin.engine.wire import from_ipc, to_ipc
 from muntin.plan.nodes import Partials
 

@@ -11,30 +11,22 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from muntin._compiled import compiled
 from muntin._typing import Ints
-from muntin.aggregates.algebra import USER, Part
-from muntin.aggregates.columns.by_part import empty
-from muntin.aggregates.columns.column import PartColumn
-from muntin.aggregates.columns.holistic.runs import RunColumn
-from muntin.aggregates.columns.objects import ObjectColumn
+from muntin.aggregates.algebra import Part
 from muntin.engine.slices.array_pack import Arrays, inside, under
-from muntin.engine.slices.finals.extremes import Extremes
-from muntin.engine.slices.finals.totals import Totals, united_lanes
+from muntin.engine.slices.finals.pieces import Objects, column_of
+from muntin.engine.slices.finals.totals import united_lanes
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains
-from muntin.engine.slices.stretches import Stretched, Trail, int32_at, leave_trail
-
-Int32s = npt.NDArray[np.int32]
+from muntin.engine.slices.recency import Recency
+from muntin.engine.slices.stretches import Stretched, Trail, leave_trail
 
 _FEW = 256
 # One in so many entries may be room that is not used: each is moved as often before it leaves.
 _SPARE = 16
 # Trails of so few slices are walked step by step.
 _SHORT = 32
-_NEVER = -(2**62)
 
 
 class PlaceTable(Protocol):
@@ -51,96 +43,6 @@ class PlaceTable(Protocol):
     @property
     def chains(self) -> Chains:
         """The places of each slot."""
-
-
-class Objects:
-    """Python partials of sealed entries, in order."""
-
-    technique = ""
-
-    def __init__(self, part: Part) -> None:
-        self.part = part
-        self._partials: list[object] = []
-
-    @property
-    def nbytes(self) -> int:
-        """A pointer an entry; what the partials hold is not counted."""
-        return 8 * len(self._partials)
-
-    def resize(self, room: int, places: int, *, leaps: bool) -> None:
-        """Lists make room by themselves."""
-
-    def shift(self, count: int, size: int) -> None:
-        """Forget the first ``count`` entries."""
-        del self._partials[:count]
-
-    def drop(self, count: int) -> None:
-        """Objects lie in no files."""
-
-    def append(self, trail: Trail, at: int, places: Ints, column: PartColumn) -> int:
-        """Take in sealed entries."""
-        assert isinstance(column, ObjectColumn)
-        self._partials.extend(column.partials)
-        return 0
-
-    def raw(self, places: Int32s, skip: int) -> PartColumn:
-        """The entries themselves, behind the first ``skip`` ones."""
-        return ObjectColumn(self.part, self._partials[skip : skip + places.size])
-
-
-class Pieces(Objects):
-    """Accumulators of sealed entries that can only be combined, in order, as they were sealed."""
-
-    def __init__(self, part: Part) -> None:
-        super().__init__(part)
-        self._pieces: list[PartColumn] = []
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all accumulators."""
-        return sum(piece.nbytes for piece in self._pieces)
-
-    def shift(self, count: int, size: int) -> None:
-        """Forget the first ``count`` entries."""
-        while count and count >= len(self._pieces[0]):
-            count -= len(self._pieces.pop(0))
-        if count:
-            kept = np.arange(count, len(self._pieces[0]))
-            self._pieces[0] = self._pieces[0].take(kept)
-
-    def append(self, trail: Trail, at: int, places: Ints, column: PartColumn) -> int:
-        """Take in sealed entries."""
-        if len(column):
-            self._pieces.append(column)
-        return 0
-
-    def raw(self, places: Int32s, skip: int) -> PartColumn:
-        """The entries themselves, behind the first ``skip`` ones."""
-        if self.part.valued:
-            whole = RunColumn.empty(self.part, 0)
-            whole.extend(self._pieces)  # type: ignore[arg-type]
-            return whole.take(np.arange(skip, skip + places.size))
-        found, at = empty(self.part, places.size), -skip
-        for piece in self._pieces:
-            cells = np.arange(at, at + len(piece))
-            found.merge(np.maximum(cells, -1), piece)
-            at += len(piece)
-        return found
-
-
-def column_of(part: Part) -> Totals | Extremes | Objects:
-    """What is kept of a part's sealed entries."""
-    if part.invertible:
-        return Totals(part)
-    if part.selective:
-        return Extremes(part)
-    return Objects(part) if part.kind.startswith(USER) else Pieces(part)
-
-
-def is_plain(part: Part) -> bool:
-    """Whether what is kept of a part's entries is numbers that stay as they are."""
-    column = column_of(part)
-    return isinstance(column, Totals) or (isinstance(column, Extremes) and not column.moves)
 
 
 class SealedLog:
@@ -428,133 +330,3 @@ class Slices:
         """Leave out slices whose entries lie before a position."""
         gone = int(np.searchsorted(self.firsts, before))
         self._held = slice(self._held.start + gone, self._held.stop)
-
-
-class Recency:
-    """Slots in order of when they were last sealed: short windows visit no group of long ones."""
-
-    def __init__(self) -> None:
-        # Slot s has its neighbours at place s + 1; place 0 is the end of the list, both ways.
-        self._links = np.zeros((2, _FEW), np.int32)
-        self._last = np.full(_FEW, _NEVER)
-        self._stamps = np.zeros(_FEW, np.int32)
-        self._counts = np.zeros(2, np.int64)
-
-    @property
-    def live(self) -> int:
-        """How many slots have an entry."""
-        return int(self._counts[0])
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the list."""
-        return self._links.nbytes + self._last.nbytes + self._stamps.nbytes
-
-    def arrays(self, slots: int) -> Arrays:
-        """The list as arrays."""
-        held = min(slots + 1, self._last.size)
-        counts = np.array([self.live])
-        return {"links": self._links[:, :held], "last": self._last[:held], "counts": counts}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Go on from what `arrays` made."""
-        self._links, self._last = np.array(arrays["links"]), np.array(arrays["last"])
-        self._stamps = np.zeros(self._last.size, np.int32)
-        self._counts = np.array([int(arrays["counts"][0]), 0])
-
-    def touch(self, slots: Int32s, starts: Ints, count: int) -> None:
-        """Note that entries of these slots were sealed, in this order."""
-        if count + 1 > self._last.size:
-            size = max(count + 1, self._last.size * 5 // 4)
-            links, last = np.zeros((2, size), np.int32), np.full(size, _NEVER)
-            links[:, : self._last.size], last[: self._last.size] = self._links, self._last
-            self._links, self._last = links, last
-            self._stamps = np.zeros(size, np.int32)
-            self._counts[1] = 0
-        _touch(self._links, self._last, self._counts, slots, starts)
-
-    def expire(self, before: int) -> None:
-        """Let go of slots that were last sealed before a tick."""
-        _expire(self._links, self._last, self._counts, before)
-
-    def candidates(
-        self, lows: Ints, highs: Ints, since: Ints, firsts: Ints, owners: Ints, slots: Int32s
-    ) -> tuple[Ints, Ints]:
-        """Pairs of window and slot, among them all that hold an entry."""
-        room = int(np.minimum(highs - lows, self.live).sum())
-        windows, found = np.empty(room, np.int64), np.empty(room, np.int64)
-        size = _candidates(
-            self._links, self._last, self._stamps, self._counts, lows, highs, since, firsts,
-            owners, slots, windows, found,
-        )  # fmt: skip
-        return windows[:size], found[:size]
-
-
-@compiled
-def _unlink(links: Int32s, at: int) -> None:
-    before, after = links[0, at], links[1, at]
-    links[1, before], links[0, after] = after, before
-
-
-@compiled
-def _touch(links: Int32s, last: Ints, counts: Ints, slots: Int32s, starts: Ints) -> None:
-    for i in range(slots.size):
-        at = slots[i] + 1
-        if last[at] == _NEVER:
-            counts[0] += 1
-        else:
-            _unlink(links, at)
-        newest = links[0, 0]
-        links[0, at], links[1, at] = newest, 0
-        links[1, newest], links[0, 0] = at, at
-        last[at] = starts[i]
-
-
-@compiled
-def _expire(links: Int32s, last: Ints, counts: Ints, before: int) -> None:
-    at = links[1, 0]
-    while at and last[at] < before:
-        after = links[1, at]
-        _unlink(links, at)
-        last[at] = _NEVER
-        counts[0] -= 1
-        at = after
-
-
-@compiled
-def _candidates(
-    links: Int32s,
-    last: Ints,
-    stamps: Int32s,
-    counts: Ints,
-    lows: Ints,
-    highs: Ints,
-    since: Ints,
-    firsts: Ints,
-    owners: Ints,
-    slots: Int32s,
-    windows: Ints,
-    found: Ints,
-) -> int:
-    """List slots by the entries of a window, or by recency where there are fewer of those."""
-    size = 0
-    for window in range(lows.size):
-        if highs[window] - lows[window] <= counts[0]:
-            counts[1] += 1
-            if counts[1] == 1 << 31:
-                # Stamps begin anew before their numbers run out.
-                stamps[:] = 0
-                counts[1] = 1
-            for entry in range(lows[window], highs[window]):
-                slot = slots[int32_at(firsts, owners, entry)]
-                if stamps[slot + 1] != counts[1]:
-                    stamps[slot + 1] = counts[1]
-                    windows[size], found[size] = window, slot
-                    size += 1
-        else:
-            at = links[0, 0]
-            while at and last[at] >= since[window]:
-                windows[size], found[size] = window, at - 1
-                size += 1
-                at = links[0, at]
-    return size

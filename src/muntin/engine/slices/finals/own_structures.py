@@ -23,9 +23,10 @@ from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.registry import registered
 from muntin.aggregators import Aggregator, create, info
+from muntin.engine.slices.finals.pieces import Objects
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains, Spans
-from muntin.engine.slices.sealed_log import Objects, SealedLog
+from muntin.engine.slices.sealed_log import SealedLog
 
 # Techniques with kernels over all groups of built-in parts.
 _KERNELS = ("running_totals", "slickdeque_noninv")
