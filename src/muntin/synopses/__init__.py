@@ -1,0 +1,1 @@
+"""What is kept to be asked, and the asking."""
