@@ -10,7 +10,7 @@ import pytest
 
 from aggregates.cases import answers, empty_columns, update_all
 from muntin.aggregates import resolve
-from muntin.testing.oracle_aggregates import compute
+from muntin.testing.aggregates import compute
 
 ONE = ["skewness", "kurtosis"]
 TWO = ["covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2"]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from muntin.expressions import bind_text
 from muntin.predicates import Ranked
 from muntin.predicates.order import Code, double_code, double_of, order_of
-from muntin.predicates.ranks import Buckets, LookUp, ranker
+from muntin.predicates.ranks import ranker
+from muntin.predicates.ranks.numbers import Buckets, LookUp
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 SMALL = st.integers(-300, 300)

@@ -17,7 +17,7 @@ from muntin.engine.answers.group_keys import in_time_order
 from muntin.expressions import Bound, Evaluator
 from muntin.plan.nodes import Final, SharedPlan
 from muntin.plan.timeline import Timeline
-from muntin.testing.oracle_aggregates import compute
+from muntin.testing.aggregates import compute
 from muntin.windows import Window
 
 
