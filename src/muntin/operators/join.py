@@ -13,15 +13,22 @@ from muntin.operators.rows import (
     NONE,
     Changes,
     Columns,
+    Route,
     Rows,
     concat,
-    gather,
-    gather_ints,
     in_threads,
 )
 from muntin.operators.select import Condition
 from muntin.operators.state import keys
-from muntin.operators.state.segments import Matches, Segment, Segments, begins_of, holds, matches
+from muntin.operators.state.segments import (
+    Matches,
+    Segment,
+    Segments,
+    begins_of,
+    holds,
+    lives_within,
+    matches,
+)
 from muntin.plan.operators import Join
 
 
@@ -128,7 +135,11 @@ class WindowJoin:
         """What new rows of one input give with the rows of all others."""
         segment = fresh[side]
         met = [
-            self._sides[j].all() + ([fresh[j]] if j < side and len(fresh[j]) else [])
+            [
+                each
+                for each in self._sides[j].all() + [fresh[j]] * (j < side)
+                if len(each) and lives_within(each, segment.first, segment.last)
+            ]
             for j in range(len(fresh))
         ]
         met[side] = [segment]
@@ -146,17 +157,18 @@ class WindowJoin:
 
     def _confirmed(self, found: Found, met: list[list[Segment]]) -> Combined:
         """Combinations with equal keys that satisfy the residual condition."""
+        routes = [Route.of(begins_of(met[i]), found.places[i]) for i in range(len(met))]
         tasks = [
-            ([each.rows.columns[at : at + 1] for each in segments], begins_of(segments), places)
-            for segments, places in ((met[i], found.places[i]) for i in range(len(met)))
+            (routes[i], [each.rows.columns[at] for each in segments])
+            for i, segments in enumerate(met)
             for at in range(len(segments[0].rows.columns))
         ]
-        columns = iter(in_threads(self.threads, gather, tasks, found.start.size))
+        columns = iter(in_threads(self.threads, Route.column, tasks, found.start.size))
         taken: list[Columns] = [
-            sum((next(columns) for _ in each.schema), ()) for each in self._node.inputs
+            tuple(next(columns) for _ in each.schema) for each in self._node.inputs
         ]
         parts: list[Ints] = [
-            gather_ints([each.rows.ids for each in met[i]], begins_of(met[i]), found.places[i])
+            routes[i].ints([each.rows.ids for each in met[i]])
             for i in range(len(met))
             if self._named
         ]

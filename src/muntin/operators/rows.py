@@ -105,28 +105,56 @@ def concat_columns(parts: Sequence[Columns]) -> Columns:
     return tuple(pa.concat_arrays(arrays) for arrays in zip(*parts, strict=True))
 
 
+@dataclass(frozen=True)
+class Route:
+    """Places of several tables that are numbered through, by the table that holds them.
+
+    ``back`` brings what is taken table by table into the order it was asked for; None where it is.
+    """
+
+    parts: tuple[tuple[int, Ints], ...]
+    back: Ints | None
+
+    @classmethod
+    def of(cls, begins: Ints, places: Ints) -> Route:
+        """The way to places; table ``i`` holds those from ``begins[i]`` on."""
+        if begins.size == 1 or not places.size:
+            return cls(((0, places - begins[0] if places.size else places),), None)
+        owners = np.searchsorted(begins, places, side="right") - 1
+        back = None
+        if (np.diff(owners) < 0).any():
+            order = np.argsort(owners, kind="stable")
+            back = np.empty(places.size, np.int64)
+            back[order] = np.arange(places.size)
+            owners, places = owners[order], places[order]
+        used, firsts = np.unique(owners, return_index=True)
+        cuts = [*firsts.tolist(), places.size]
+        parts = [
+            (owner, places[cuts[i] : cuts[i + 1]] - begins[owner])
+            for i, owner in enumerate(used.tolist())
+        ]
+        return cls(tuple(parts), back)
+
+    def column(self, arrays: Sequence[pa.Array]) -> pa.Array:
+        """The values of one column, of which each table has an array."""
+        taken = [arrays[owner].take(pa.array(places)) for owner, places in self.parts]
+        whole = taken[0] if len(taken) == 1 else pa.concat_arrays(taken)
+        return whole if self.back is None else whole.take(pa.array(self.back))
+
+    def ints(self, arrays: Sequence[Ints]) -> Ints:
+        """The numbers of one array of each table."""
+        taken = [arrays[owner][places] for owner, places in self.parts]
+        whole: Ints = taken[0] if len(taken) == 1 else np.concatenate(taken)
+        return whole if self.back is None else whole[self.back]
+
+
 def gather(parts: Sequence[Columns], begins: Ints, places: Ints) -> Columns:
     """Values at places of several tables that are numbered through.
 
     Part ``i`` holds the places from ``begins[i]`` on. Only the parts that are asked are read.
     """
-    if len(parts) == 1:
-        return take(parts[0], places - begins[0])
-    if not places.size:
-        return take(parts[0], places)
-    owners = np.searchsorted(begins, places, side="right") - 1
-    order = np.argsort(owners, kind="stable")
-    used, firsts = np.unique(owners[order], return_index=True)
-    bounds = [*firsts.tolist(), places.size]
-    taken = [
-        take(parts[owner], places[order[bounds[i] : bounds[i + 1]]] - begins[owner])
-        for i, owner in enumerate(used.tolist())
-    ]
-    if len(taken) == 1:
-        return taken[0]
-    back = np.empty(places.size, np.int64)
-    back[order] = np.arange(places.size)
-    return take(concat_columns(taken), back)
+    route = Route.of(begins, places)
+    return tuple(route.column(arrays) for arrays in zip(*parts, strict=True))
 
 
 # What takes less than so many rows is not worth a thread.
@@ -141,16 +169,3 @@ def in_threads(
         return [function(*task) for task in tasks]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda task: function(*task), tasks))
-
-
-def gather_ints(parts: Sequence[Ints], begins: Ints, places: Ints) -> Ints:
-    """Numbers at places of several arrays that are numbered through."""
-    if len(parts) == 1:
-        only: Ints = parts[0][places - begins[0]]
-        return only
-    owners = np.searchsorted(begins, places, side="right") - 1
-    found = np.empty(places.size, np.int64)
-    for owner in np.unique(owners).tolist():
-        mine = owners == owner
-        found[mine] = parts[owner][places[mine] - begins[owner]]
-    return found

@@ -1,7 +1,9 @@
 """The rows of one input of a join: immutable segments, sorted by key, dropped whole.
 
 Rows lie in partitions by their end, as in a calendar queue, so that expiry looks at no row. In a
-partition, segments are merged as they grow: a probe meets a logarithmic number of them.
+partition, segments are merged as they grow, and into one once rows go to later partitions: a probe
+meets few of them. Each has a directory of its hashes by their leading bits, so that a probe looks
+at a handful of entries, whatever the size of a segment.
 """
 
 from __future__ import annotations
@@ -14,23 +16,30 @@ from muntin._compiled import compiled
 from muntin._typing import Ints, Words
 from muntin.operators.rows import ALWAYS, NEVER, NONE, Rows, concat
 
+# A window is cut into so many partitions: more rows would be kept beyond their end with fewer.
+_CUTS = 8
 # Beyond so many partitions they become twice as wide: a probe should not meet too many segments.
 _PARTITIONS = 32
 _NO_PARTITION = NEVER
+# A partition that gets no more rows becomes one segment, unless there is less than this part of
+# the largest to add to it: so every row is moved a limited number of times.
+_WORTH = 8
 
 
 @dataclass(frozen=True)
 class Segment:
     """Rows as they came, and an index of them by the hashes of their keys, then their starts.
 
-    ``order`` says where in ``rows`` each entry of the index stands. No row lives longer than
-    ``longest``; all live within ``[first, last)``.
+    ``order`` says where in ``rows`` each entry of the index stands, ``heads`` where the entries
+    begin whose hashes have certain leading bits. No row lives longer than ``longest``; all live
+    within ``[first, last)``.
     """
 
     hashes: Ints
     start: Ints
     end: Ints
     order: Ints
+    heads: Ints
     rows: Rows
     first: int
     last: int
@@ -40,8 +49,12 @@ class Segment:
     def of(cls, hashes: Ints, rows: Rows) -> Segment:
         """Rows with the hashes of their keys."""
         order = order_of(hashes, rows.start)
-        hashes, start, end = hashes[order], rows.start[order], rows.end[order]
-        return cls(hashes, start, end, order, rows, *_bounds(start, end))
+        return cls._indexed(hashes[order], rows.start[order], rows.end[order], order, rows)
+
+    @classmethod
+    def _indexed(cls, hashes: Ints, start: Ints, end: Ints, order: Ints, rows: Rows) -> Segment:
+        heads = directory(hashes, max(hashes.size.bit_length() - 2, 1))
+        return cls(hashes, start, end, order, heads, rows, *_bounds(start, end))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -50,10 +63,9 @@ class Segment:
         """Some entries of the index, and their rows."""
         if places.size == len(self):
             return self
-        start, end = self.start[places], self.end[places]
         rows = self.rows.take(self.order[places])
         order = np.arange(places.size)
-        return Segment(self.hashes[places], start, end, order, rows, *_bounds(start, end))
+        return self._indexed(self.hashes[places], self.start[places], self.end[places], order, rows)
 
 
 def _bounds(start: Ints, end: Ints) -> tuple[int, int, int]:
@@ -83,7 +95,7 @@ class Segments:
     STATE = ("width", "partitions")
 
     def __init__(self, lifetime: int) -> None:
-        self.width = max(lifetime // 8, 1)
+        self.width = max(lifetime // _CUTS, 1)
         self.partitions: dict[int, list[Segment]] = {}
 
     def __len__(self) -> int:
@@ -97,8 +109,10 @@ class Segments:
         """Keep those rows of a segment that have not ended at the watermark."""
         places = np.flatnonzero(segment.end > watermark)
         numbers = self._numbers(segment.end[places])
-        for number in np.unique(numbers).tolist():
+        touched = np.unique(numbers).tolist()
+        for number in touched:
             self._put(number, segment.pick(places[numbers == number]))
+        self._seal(touched)
         while sum(each != _NO_PARTITION for each in self.partitions) > _PARTITIONS:
             self._widen()
 
@@ -108,9 +122,20 @@ class Segments:
     def _put(self, number: int, segment: Segment) -> None:
         held = self.partitions.setdefault(number, [])
         held.append(segment)
-        while len(held) > 1 and len(held[-2]) < 2 * len(held[-1]):
-            second, first = held.pop(), held.pop()
-            held.append(merged(first, second))
+        # All that a cascade of merges would put together is merged at once.
+        first, size = len(held) - 1, len(segment)
+        while first and len(held[first - 1]) < 2 * size:
+            first -= 1
+            size += len(held[first])
+        if first < len(held) - 1:
+            held[first:] = [merged(held[first:])]
+
+    def _seal(self, touched: list[int]) -> None:
+        """Make one segment of each partition that rows no longer go to."""
+        for number in self.partitions.keys() - set(touched):
+            held = self.partitions[number]
+            if len(held) > 1 and _WORTH * sum(map(len, held[1:])) >= len(held[0]):
+                self.partitions[number] = [merged(held)]
 
     def _widen(self) -> None:
         self.width *= 2
@@ -128,12 +153,13 @@ class Segments:
                 del self.partitions[number]
 
 
-def merged(first: Segment, second: Segment) -> Segment:
-    """The rows of two segments as one."""
-    hashes = np.empty(len(first) + len(second), np.int64)
-    hashes[first.order] = first.hashes
-    hashes[second.order + len(first)] = second.hashes
-    return Segment.of(hashes, concat([first.rows, second.rows]))
+def merged(segments: list[Segment]) -> Segment:
+    """The rows of several segments as one."""
+    begins = begins_of(segments)
+    hashes = np.empty(sum(map(len, segments)), np.int64)
+    for begin, each in zip(begins.tolist(), segments, strict=True):
+        hashes[each.order + begin] = each.hashes
+    return Segment.of(hashes, concat([each.rows for each in segments]))
 
 
 def matches(segment: Segment, hashes: Ints, start: Ints, end: Ints) -> Matches:
@@ -143,14 +169,16 @@ def matches(segment: Segment, hashes: Ints, start: Ints, end: Ints) -> Matches:
     """
     if not hashes.size or not len(segment):
         return Matches(NONE, NONE, NONE, NONE)
-    if segment.first >= end.max() or segment.last <= start.min():
+    kept = segment.hashes, segment.start, segment.end
+    begins, counts, total = count_matches(hashes, start, end, *kept, segment.heads, segment.longest)
+    if not total:
         return Matches(NONE, NONE, NONE, NONE)
-    begins, counts = count_matches(
-        hashes, start, end, segment.hashes, segment.start, segment.end, segment.longest
-    )
-    return Matches(
-        *fill_matches(begins, counts, start, end, segment.start, segment.end, segment.order)
-    )
+    return Matches(*fill_matches(begins, counts, total, start, end, *kept[1:], segment.order))
+
+
+def lives_within(segment: Segment, first: int, last: int) -> bool:
+    """Whether some row of a segment may be alive between two instants."""
+    return segment.first < last and segment.last > first
 
 
 def holds(segments: list[Segment], hashes: Ints) -> Ints:
@@ -253,22 +281,30 @@ def _after(values: Ints, low: int, high: int, bound: int) -> int:
 
 
 @compiled
-def _leap(values: Ints, low: int, bound: int) -> int:
-    """The first place from ``low`` on with a value of at least the bound, found in leaps."""
-    step = 1
-    high = low
-    while high < values.size and values[high] < bound:
-        low = high + 1
-        high += step
-        step *= 2
-    high = min(high, values.size)
+def _from(values: Ints, low: int, high: int, bound: int) -> int:
+    """The first place from ``low`` to before ``high`` with a value of at least the bound."""
     while low < high:
         middle = (low + high) // 2
-        if values[middle] < bound:
-            low = middle + 1
-        else:
+        if values[middle] >= bound:
             high = middle
+        else:
+            low = middle + 1
     return low
+
+
+@compiled
+def directory(hashes: Ints, bits: int) -> Ints:
+    """Where the sorted hashes begin that have each value of their leading bits; and the end."""
+    heads = np.empty((1 << bits) + 1, np.int64)
+    shift = np.uint64(64 - bits)
+    at = 0
+    for i in range(hashes.size):
+        lead = np.int64((np.uint64(hashes[i]) ^ _SIGN) >> shift)
+        while at <= lead:
+            heads[at] = i
+            at += 1
+    heads[at:] = hashes.size
+    return heads
 
 
 @compiled
@@ -279,18 +315,31 @@ def count_matches(
     kept_hashes: Ints,
     kept_start: Ints,
     kept_end: Ints,
+    heads: Ints,
     longest: int,
-) -> tuple[Ints, Ints]:
-    """Where the rows that can live together with each asking row begin, and how many do."""
+) -> tuple[Ints, Ints, int]:
+    """Where the rows that can live together with each asking row begin, how many do, and all."""
     begins = np.empty(hashes.size, np.int64)
     counts = np.zeros(hashes.size, np.int64)
-    low = high = 0
+    buckets = heads.size - 1
+    bits = 0
+    while (1 << bits) < buckets:
+        bits += 1
+    shift = np.uint64(64 - bits)
+    low = high = total = 0
     for i in range(hashes.size):
         if i == 0 or hashes[i] != hashes[i - 1]:
-            low = _leap(kept_hashes, high, hashes[i])
-            high = low
-            while high < kept_hashes.size and kept_hashes[high] == hashes[i]:
-                high += 1
+            bucket = np.int64((np.uint64(hashes[i]) ^ _SIGN) >> shift)
+            low, stop = heads[bucket], heads[bucket + 1]
+            if stop - low > _FEW:
+                low = _from(kept_hashes, low, stop, hashes[i])
+                high = _after(kept_hashes, low, stop, hashes[i])
+            else:
+                while low < stop and kept_hashes[low] < hashes[i]:
+                    low += 1
+                high = low
+                while high < stop and kept_hashes[high] == hashes[i]:
+                    high += 1
         at = low
         if high - low > 8:
             at = _after(kept_start, low, high, start[i] - longest)
@@ -299,13 +348,15 @@ def count_matches(
             if kept_end[at] > start[i]:
                 counts[i] += 1
             at += 1
-    return begins, counts
+        total += counts[i]
+    return begins, counts, total
 
 
 @compiled
 def fill_matches(
     begins: Ints,
     counts: Ints,
+    total: int,
     start: Ints,
     end: Ints,
     kept_start: Ints,
@@ -313,7 +364,6 @@ def fill_matches(
     order: Ints,
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """The pairs that were counted: who asks, where the row stands, and when the pair lives."""
-    total = counts.sum()
     asking = np.empty(total, np.int64)
     kept = np.empty(total, np.int64)
     starts = np.empty(total, np.int64)
