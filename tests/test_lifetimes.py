@@ -80,7 +80,7 @@ def test_rows_without_a_time_are_counted_or_fail() -> None:
     results = muntin.aggregate(data, UNPAID, TIME)
     assert (results.rows, results.bad_rows) == (7, 1)
     assert 8 not in results["unpaid"]["id"].to_pylist()
-    with pytest.raises(DataError, match="1 row has no time in 'ts'"):
+    with pytest.raises(DataError, match="column 'ts' has 1 row without a usable time"):
         muntin.aggregate(data, UNPAID, TIME, on_bad_row="fail")
 
 

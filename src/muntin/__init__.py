@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muntin import sinks
-    from muntin.api import aggregate, stream
+    from muntin.api import aggregate, files, read, run, stream
     from muntin.errors import MuntinError, QueryError
     from muntin.queries import Query, query
     from muntin.results import Results
-    from muntin.sinks import read
-    from muntin.spark.files.files import files
-    from muntin.spark.streaming.driver.run import run
     from muntin.windows import Window
 
 __version__ = "0.1.0.dev0"
@@ -41,10 +38,10 @@ _HOMES = {
     "Results": "muntin.results",
     "Window": "muntin.windows",
     "aggregate": "muntin.api",
-    "files": "muntin.spark.files.files",
+    "files": "muntin.api",
     "query": "muntin.queries",
-    "read": "muntin.sinks",
-    "run": "muntin.spark.streaming.driver.run",
+    "read": "muntin.api",
+    "run": "muntin.api",
     "stream": "muntin.api",
 }
 # What documentation calls `muntin.sinks` and the like is there after `import muntin` alone.

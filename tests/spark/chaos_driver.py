@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from muntin import sinks
+from muntin.api import run
 from muntin.spark import session
 from muntin.spark.streaming.checkpoint import checkpoint, records
 from muntin.spark.streaming.driver import batches
 from muntin.spark.streaming.driver.handle import Run
-from muntin.spark.streaming.driver.run import run
 from muntin.spark.streaming.problems import RunError
 from spark.chaos_blows import Blow, StruckSink, while_reading
 from spark.cluster_processes import die_with_parent

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import muntin
+from muntin.api import run
 from muntin.spark import session, ship, stop
-from muntin.spark.streaming.driver.run import run
 from spark.chaos_blows import Blow, StruckSink, carried_by_value, while_reading
 from spark.chaos_driver import QUERIES
 from spark.cluster_processes import die_with_parent

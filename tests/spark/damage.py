@@ -99,7 +99,7 @@ class Victim:
     def go(self) -> None:
         """Run over what there is, and end; what goes wrong is raised."""
         from muntin import sinks
-        from muntin.spark.streaming.driver.run import run
+        from muntin.api import run
 
         started = run(
             self.stream.frame(self.spark),

@@ -164,8 +164,8 @@ def stream(spark: Any) -> Any:
 
 def soak(folder: Path, batches: int, size: int, config: Mapping[str, str]) -> Iterator[Stretch]:
     from muntin import sinks
+    from muntin.api import run
     from muntin.spark import session, stop
-    from muntin.spark.streaming.driver.run import run
 
     spark = session("soak", master="local[2]", config=config)
     try:

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from muntin import sinks
+from muntin.api import run
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint.audit import Delivery
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, load_table
 from muntin.spark.streaming.driver.batches import BatchRunner, Limits
-from muntin.spark.streaming.driver.run import run
 from muntin.spark.streaming.problems import CheckpointError, RunError
 from muntin.testing import assert_same_rows, trades
 from spark.damage import BATCHES, KINDS, Damage, Victim, outcome_of

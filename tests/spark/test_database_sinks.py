@@ -10,7 +10,7 @@ import psycopg
 import pyarrow as pa
 
 from muntin import sinks
-from muntin.spark.streaming.driver.run import run
+from muntin.api import run
 from muntin.testing import assert_same_rows, trades
 from sinks.postgres_process import running_postgres
 from spark.folder_stream import FolderStream, expected, parts

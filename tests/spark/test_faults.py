@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from muntin import sinks
+from muntin.api import run
 from muntin.errors import MuntinError
 from muntin.spark.environment.java import find_java
-from muntin.spark.streaming.driver.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.chaos import Kill, random_kills, torment
 from spark.chaos_blows import Blow, StruckSink, carried_by_value

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 from muntin import files, sinks
+from muntin.api import run
 from muntin.engine import LocalEngine
 from muntin.errors import WindowError
 from muntin.planner import build_plan
 from muntin.queries import queries
-from muntin.spark.streaming.driver.run import Run, run
+from muntin.spark.streaming.driver.handle import Run
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.testing import assert_same_rows
 from spark.folder_stream import PATIENCE, FolderStream

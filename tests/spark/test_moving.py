@@ -12,9 +12,9 @@ import pytest
 
 import muntin
 from muntin import sinks
+from muntin.api import run
 from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
-from muntin.spark.streaming.driver.run import run
 from muntin.testing import assert_same_rows
 from spark.chaos_blows import Blow, StruckSink, carried_by_value
 from spark.folder_stream import FolderStream, expected, wait_for_batches

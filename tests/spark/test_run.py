@@ -16,11 +16,11 @@ import pytest
 
 import muntin
 from muntin import sinks
+from muntin.api import run
 from muntin.errors import DataError, MuntinError, QueryError
 from muntin.queries import queries
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.driver.handle import Run
-from muntin.spark.streaming.driver.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts, wait_for_batches
 

@@ -16,10 +16,10 @@ import pytest
 
 import muntin
 from muntin import sinks
+from muntin.api import run
 from muntin.errors import DataError, MuntinError
 from muntin.spark.streaming.checkpoint.arrivals import Arrivals, SparkLogs, mark, marks
 from muntin.spark.streaming.driver.handle import ctrl_c
-from muntin.spark.streaming.driver.run import run
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts, wait_for_batches

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from muntin import aggregate, files, sinks
+from muntin.api import run
 from muntin.errors import DataError, MuntinError
 from muntin.sinks.durable import write_atomically
 from muntin.spark.streaming.checkpoint.files import hold
-from muntin.spark.streaming.driver.run import run
 from muntin.spark.streaming.problems import CheckpointError, RunError
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, parts

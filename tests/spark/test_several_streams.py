@@ -12,6 +12,7 @@ import pytest
 
 import muntin
 from muntin import sinks
+from muntin.api import run
 from muntin.errors import MuntinError
 from muntin.spark.streaming.checkpoint.records import (
     BatchOutcome,
@@ -19,7 +20,7 @@ from muntin.spark.streaming.checkpoint.records import (
     StreamOutcome,
     StreamRecord,
 )
-from muntin.spark.streaming.driver.run import Run, run
+from muntin.spark.streaming.driver.handle import Run
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import PATIENCE, FolderStream, expected, parts, wait_for_batches

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from muntin import sinks
+from muntin.api import run
 from muntin.errors import DataError
 from muntin.sinks import SinkError
-from muntin.spark.streaming.driver.run import run
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts
 

@@ -13,8 +13,8 @@ import pytest
 import muntin
 from muntin import sinks
 from muntin.aggregators import register, registry
+from muntin.api import run
 from muntin.errors import AggregateError
-from muntin.spark.streaming.driver.run import run
 from muntin.spark.streaming.problems import RunError
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts

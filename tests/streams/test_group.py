@@ -215,7 +215,7 @@ def test_bad_rows_are_counted_or_end_the_streams() -> None:
     assert stream.progress().streams["orders"].bad_rows == 1
     assert rows(stream.close()["unpaid"]) == [(1, 11, 7)]
     stream = group(UNPAID, on_bad_row="fail")
-    with pytest.raises(DataError, match="1 row without a time"):
+    with pytest.raises(DataError, match="1 row without a usable time"):
         stream.feed(bad, "orders")
     with pytest.raises(DataError, match="the stream has ended"):
         stream.feed(bad, "orders")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from muntin.api import files
 from muntin.display import count
 from muntin.plan import SharedPlan
 from muntin.results import Outcome
 from muntin.spark.bounded.source import FrameSource, Source
-from muntin.spark.files.files import files
 from muntin.spark.files.source import FilesSource
 from muntin_bench.measure import Ratio, Timing, measure
 from muntin_bench.progress import step

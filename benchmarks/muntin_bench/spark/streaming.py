@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from muntin.api import files, run
 from muntin.sinks import parquet
-from muntin.spark.files.files import files
 from muntin.spark.streaming.driver.handle import Run
-from muntin.spark.streaming.driver.run import run
 from muntin_bench.measure import Timing
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Section

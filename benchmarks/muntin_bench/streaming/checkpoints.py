@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from muntin.api import run
 from muntin.sinks import parquet
 from muntin.spark import session, stop
 from muntin.spark.streaming.driver.handle import Run
-from muntin.spark.streaming.driver.run import run
 from muntin_bench.measure import Ratio
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Section

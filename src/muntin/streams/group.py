@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +36,7 @@ from muntin.queries import (
 )
 from muntin.results import Results, TableAnswer
 from muntin.streams.intake import Batch, Intake
+from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
 from muntin.streams.progress import GroupProgress, StreamProgress
 
@@ -74,7 +74,7 @@ class _Member:
         return batch.kept.filter(wanted), largest
 
 
-class StreamGroup:
+class StreamGroup(Lifecycle):
     """Any number of queries over several streams, which join and leave while they run.
 
     Made by :func:`muntin.stream`. Each stream has its own W, the largest event time of its earlier
@@ -93,17 +93,15 @@ class StreamGroup:
         on_bad_row: Literal["skip", "fail"] = "skip",
         max_ahead: int | None = None,
     ) -> None:
+        super().__init__(on_error, on_bad_row)
         self._members = {name: _Member(engine, max_ahead) for name, engine in engines.items()}
         self._zone = zone
-        self._fails_on_error = on_error == "fail"
-        self._fails_on_bad_row = on_bad_row == "fail"
         self._catalog = MixedCatalog(queries)
         lateness = {name: engine.lateness or 0 for name, engine in engines.items()}
         self._watermarks = Watermarks(lateness, idle, _now())
         self._rows = RowEngine(self._planned(self._catalog))
         first = next(iter(self._members.values()))
         self._restore = read_frame(first.engine.plan.source.empty_table()).restore
-        self._failure = ""
 
     def feed(self, batch: Any, name: str | None = None) -> Results:
         """Take in a batch of one stream, and answer what it makes due.
@@ -126,10 +124,7 @@ class StreamGroup:
         given = member.intake.read(batch)
         self._check_columns(name, given)
         self._restore = given.restore
-        bad = member.intake.bad_rows(given)
-        if self._fails_on_bad_row and bad:
-            self._failure = "the stream has ended: a batch held bad rows"
-            raise member.intake.bad_rows_error(bad)
+        self._check_rows(member.intake, given)
         rows, largest = member.timely(given, self._watermarks.clocks[name].watermark)
         before = self._errors()
         found = member.feed(given)
@@ -297,25 +292,9 @@ class StreamGroup:
         self._failure = "the stream is closed: its open windows are answered"
         return self._results(found, 0, before)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the streams; what is still open is not answered."""
-        self._failure = self._failure or "the stream is closed"
-
     def __repr__(self) -> str:
         names = ", ".join(self._members)
         return f"<StreamGroup of {count(len(self._catalog), 'query')} over {names}>"
-
-    def _check(self) -> None:
-        if self._failure:
-            raise DataError(self._failure, hint="start another one with muntin.stream(...)")
 
     def _named(self, name: str | None) -> str:
         if name is None and len(self._members) == 1:
@@ -350,14 +329,7 @@ class StreamGroup:
 
     def _results(self, found: Mapping[str, pa.Table], rows: int, before: Counter[str]) -> Results:
         errors = self._errors() - before
-        if self._fails_on_error and errors.total():
-            self._failure = "the stream has ended: values failed"
-            name, most = errors.most_common(1)[0]
-            raise DataError(
-                f"{count(errors.total(), 'value')} failed (overflow, division by zero or a bad "
-                f"cast), {most:,} of them in query {name}",
-                hint='guard the expression, or take NULL for such values with on_error="null"',
-            )
+        self._check_values(errors)
         empty = {final.name: final.schema for final in self._rows.plan.finals}
         for plan in self.plan().values():
             empty |= {final.name: plan.result_schema(final) for final in plan.finals}

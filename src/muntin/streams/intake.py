@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.display import count
 from muntin.errors import DataError
+from muntin.faults import bad_rows
 from muntin.frames import read_frame
 from muntin.plan import Timeline
 
@@ -63,10 +63,7 @@ class Intake:
 
     def bad_rows_error(self, rows: int) -> DataError:
         """What to say where such rows end the stream."""
-        return DataError(
-            f"{count(rows, 'row')} without a time in {self.timeline.column!r} that can be used",
-            hint='filter them out before, or count and skip them with on_bad_row="skip"',
-        )
+        return bad_rows(rows, f"column {self.timeline.column!r}")
 
     def _fitted(self, rows: pa.Table) -> pa.Table:
         """The rows with the types that the stream was declared with."""

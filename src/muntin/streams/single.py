@@ -6,8 +6,7 @@ import pickle
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -22,6 +21,7 @@ from muntin.plan import SharedPlan, Timeline
 from muntin.queries import Catalog, DropQuery, QueriesLike, Query, Statement, statements_of
 from muntin.results import Results, TableAnswer
 from muntin.streams.intake import Intake
+from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
 
 # What a snapshot begins with; another layout gets another number.
@@ -32,7 +32,7 @@ _TOKEN = slice(len(_MARK), len(_MARK) + TOKEN_BYTES)
 _CHECK = slice(_TOKEN.stop, _TOKEN.stop + _CHECK_BYTES)
 
 
-class Stream:
+class Stream(Lifecycle):
     """Any number of queries over one stream of batches, which join and leave while it runs.
 
     Made by :func:`muntin.stream`. Let W be the largest event time of all earlier batches less the
@@ -49,14 +49,12 @@ class Stream:
         on_bad_row: Literal["skip", "fail"] = "skip",
         max_ahead: int | None = None,
     ) -> None:
+        super().__init__(on_error, on_bad_row)
         self._engine = engine
         self._name = name
-        self._fails_on_error = on_error == "fail"
-        self._fails_on_bad_row = on_bad_row == "fail"
         self._intake = Intake(engine.plan.source, engine.plan.timeline, max_ahead)
         self._catalog = Catalog(final.query for final in engine.plan.finals)
         self._restore = read_frame(engine.plan.source.empty_table()).restore
-        self._failure = ""
         # The plans of the last snapshots, by their tokens.
         self._plans: dict[bytes, SharedPlan] = {}
         check_sources(self._catalog, name)
@@ -78,10 +76,7 @@ class Stream:
         self._check()
         given = self._intake.read(batch)
         self._restore = given.restore
-        bad = self._intake.bad_rows(given)
-        if self._fails_on_bad_row and bad:
-            self._failure = "the stream has ended: a batch held bad rows"
-            raise self._intake.bad_rows_error(bad)
+        self._check_rows(self._intake, given)
         before = Counter(self._engine.statistics.errors)
         found = self._engine.feed(given.kept)
         # Rows too far ahead were not shown to the engine, and count like those without a time.
@@ -194,36 +189,13 @@ class Stream:
         self._failure = "the stream is closed: its open windows are answered"
         return self._results(found, 0, before)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the stream; what is still open is not answered."""
-        self._failure = self._failure or "the stream is closed"
-
     def __repr__(self) -> str:
         seen = self._engine.statistics.rows
         return f"<Stream of {count(len(self._catalog), 'query')} over {count(seen, 'row')}>"
 
-    def _check(self) -> None:
-        if self._failure:
-            raise DataError(self._failure, hint="start another one with muntin.stream(...)")
-
     def _results(self, found: Mapping[str, pa.Table], rows: int, before: Counter[str]) -> Results:
         errors = self._engine.statistics.errors - before
-        if self._fails_on_error and errors.total():
-            self._failure = "the stream has ended: values failed"
-            name, most = errors.most_common(1)[0]
-            raise DataError(
-                f"{count(errors.total(), 'value')} failed (overflow, division by zero or a bad "
-                f"cast), {most:,} of them in query {name}",
-                hint='guard the expression, or take NULL for such values with on_error="null"',
-            )
+        self._check_values(errors)
         plan = self._engine.plan
         answers = {}
         for final in plan.finals:

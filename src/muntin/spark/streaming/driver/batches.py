@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from muntin.display import count
-from muntin.errors import DataError
+from muntin import faults
 from muntin.sinks import Sink, Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint.arrivals import Arrivals
@@ -242,18 +241,12 @@ class BatchRunner:
         """Refuse a batch with bad rows or failed values, if asked to: nothing is committed."""
         bad_rows = sum(report.bad_rows for report in reports)
         if bad_rows and self._limits.fail_on_bad_rows:
-            raise DataError(
-                f"batch {record.batch} has {count(bad_rows, 'row')} without a usable time",
-                hint='start again with on_bad_row="skip" to count them and leave them out',
-            )
+            hint = 'start again with on_bad_row="skip" to count them and leave them out'
+            raise faults.bad_rows(bad_rows, f"batch {record.batch}", hint)
         errors = sum((Counter(report.errors) for report in reports), Counter[str]())
         if errors.total() and self._limits.fail_on_errors:
-            name, most = errors.most_common(1)[0]
-            raise DataError(
-                f"{count(errors.total(), 'value')} of batch {record.batch} failed (overflow, "
-                f"division by zero or a bad cast), {most:,} of them in query {name}",
-                hint='start again with on_error="null", or with a query that guards the expression',
-            )
+            hint = 'start again with on_error="null", or with a query that guards the expression'
+            raise faults.failed_values(errors, f" of batch {record.batch}", hint)
 
     def _sum_up(self, record: BatchRecord, reports: Sequence[BucketReport]) -> BatchOutcome:
         before = self.outcome

@@ -1,20 +1,15 @@
-"""``muntin.run``: any number of queries over streams, which join and leave while it runs."""
+"""``muntin.run``: any number of queries over streams on Spark."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 import time as clock
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from muntin.aggregators.choice import Prefer
-from muntin.display import count
-from muntin.errors import DataError, WindowError
-from muntin.expressions.zones import Zone
+from muntin.faults import is_fail
 from muntin.plan import Strategy
 from muntin.planner.placement.optimizers import check_method
 from muntin.planner.sharing import OptimizerName
@@ -23,33 +18,23 @@ from muntin.queries import QueriesLike
 from muntin.queries import queries as read_queries
 from muntin.sinks import Sink, memory
 from muntin.spark.environment.existing import require_session
-from muntin.spark.environment.zones import session_zone
-from muntin.spark.problems import SparkWarning
-from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, zone_kept
-from muntin.spark.streaming.driver.batches import BatchRunner, Limits
+from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
+from muntin.spark.streaming.driver.batches import BatchRunner
 from muntin.spark.streaming.driver.handle import Run
-from muntin.spark.streaming.driver.heartbeat import Heartbeat
-from muntin.spark.streaming.driver.inputs import (
-    StreamInput,
-    Times,
-    read_inputs,
-    shared_session,
-    streams_of,
+from muntin.spark.streaming.driver.inputs import Times, read_inputs, shared_session, streams_of
+from muntin.spark.streaming.driver.options import (
+    heartbeat_of,
+    log_places_of,
+    read_limits,
+    read_trigger,
+    run_zone,
+    spread_of,
+    temporary_folder,
 )
 from muntin.spark.streaming.driver.plans import Planner, Planning
-from muntin.spark.streaming.driver.source import log_places
 from muntin.spark.streaming.driver.tables import StaticTables
-from muntin.spark.streaming.driver.watermarks import Pace
-from muntin.spark.streaming.problems import CheckpointError
 from muntin.spark.streaming.tasks.rows import SideOutput, read_side_output
-from muntin.windows import DurationLike, duration
-from muntin.windows.duration import is_plain
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["Run", "run"]
+from muntin.windows import DurationLike
 
 
 def run(
@@ -154,7 +139,7 @@ def run(
         check_method(placement)
     streams = streams_of(stream, name)
     session = require_session(shared_session(streams))
-    zone = _zone(session, timezone, checkpoint)
+    zone = run_zone(session, timezone, checkpoint)
     chosen = read_trigger(trigger)
     listening = None if "availableNow" in chosen else clock.time_ns() // 1000
     inputs = read_inputs(streams, zone, Times(time, lateness, idle, advance_when_idle), listening)
@@ -167,8 +152,8 @@ def run(
     aside = read_side_output(side_output, destination)
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
     asked = read_queries(queries)
-    spread = _spread(session, partitions, buckets)
-    folder = _temporary() if checkpoint is None else checkpoint
+    spread = spread_of(session, partitions, buckets)
+    folder = temporary_folder() if checkpoint is None else checkpoint
     paces = [given.pace for given in inputs]
     kept = Checkpoint(
         folder,
@@ -178,7 +163,7 @@ def run(
         streams=[str(given.name) for given in inputs] if len(inputs) > 1 else (),
     )
     try:
-        kept.logs.places = _log_places(inputs, beats=kept.beats)
+        kept.logs.places = log_places_of(inputs, beats=kept.beats)
         kept.check()
         kept.refuse_closed()
         known = kept.changes()
@@ -186,7 +171,7 @@ def run(
         how = Planning(strategy, optimizer, zone, Preferences(technique, prefer), placement)
         planner = Planner(inputs, kept, static, how)
         runner = BatchRunner(kept, planner, destination, aside, limits, paces)
-        heartbeat = _heartbeat(kept, planner, runner, paces)
+        heartbeat = heartbeat_of(kept, planner, runner, paces)
         runner.resume(accepts_gaps=accepts_gaps)
         planner.start(asked, runner.outcome)
         started = Run(inputs, kept, planner, runner, destination, aside, chosen, heartbeat)
@@ -200,117 +185,3 @@ def run(
                 each.close()
         kept.release()
         raise
-
-
-def _zone(
-    session: SparkSession, timezone: str | None, checkpoint: str | os.PathLike[str] | None
-) -> Zone:
-    """The zone that is asked for; but a run goes on in the one that it began with."""
-    asked = session_zone(session, timezone)
-    kept = None if checkpoint is None else zone_kept(checkpoint)
-    if kept is None:
-        return asked
-    zone = session_zone(session, kept)
-    if replace(asked, name=kept) != zone:
-        whose = "the session has" if timezone is None else "it was asked for"
-        warnings.warn(
-            f"the run goes on in the time zone {kept} that its checkpoint {checkpoint} began "
-            f"with, and {whose} {asked.name}; start with an empty checkpoint to change it",
-            SparkWarning,
-            stacklevel=3,
-        )
-    return zone
-
-
-def _spread(session: SparkSession, partitions: int | None, buckets: int | None) -> Buckets:
-    return bucket_count(partitions or session.sparkContext.defaultParallelism, buckets)
-
-
-def _log_places(inputs: Sequence[StreamInput], *, beats: bool) -> list[int | None]:
-    """The logs of all sources; that of beats comes first."""
-    found = log_places([given.source.frame for given in inputs], first=int(beats))
-    return [0, *found] if beats else found
-
-
-def _heartbeat(
-    checkpoint: Checkpoint, planner: Planner, runner: BatchRunner, paces: Sequence[Pace]
-) -> Heartbeat | None:
-    if not checkpoint.beats:
-        if all(pace.advance_when_idle is None for pace in paces):
-            return None
-        raise CheckpointError(
-            f"the run in {checkpoint.root} was begun without advance_when_idle, and Spark cannot "
-            "add a source to a checkpoint",
-            hint="continue without it, or start with an empty checkpoint",
-        )
-    return Heartbeat(
-        checkpoint.root,
-        paces,
-        lambda: (runner.outcome, [plan.windows for plan in planner.current]),
-    )
-
-
-def _temporary() -> str:
-    folder = tempfile.mkdtemp(prefix="muntin-checkpoint-")
-    warnings.warn(
-        f"the run keeps its checkpoint in {folder}, a temporary folder: it cannot be continued "
-        "for long. Give it a folder with checkpoint=",
-        SparkWarning,
-        stacklevel=4,
-    )
-    return folder
-
-
-_AVAILABLE_NOW = ("available_now", "availablenow")
-
-
-def read_limits(
-    max_ahead: DurationLike | None, *, fail_on_bad_rows: bool, fail_on_errors: bool
-) -> Limits:
-    """The horizon in microseconds, and what ends the run."""
-    ahead = None if max_ahead is None else duration(max_ahead)
-    if ahead is not None and ahead < 0:
-        raise WindowError(f"max_ahead must be 0 or more, or None, not {max_ahead!r}")
-    return Limits(ahead, fail_on_bad_rows, fail_on_errors)
-
-
-def is_fail(option: str, value: str, other: str) -> bool:
-    """Whether an option says that the run is to fail; it may say one other thing."""
-    if value not in (other, "fail"):
-        raise DataError(f"{option} must be {other} or fail, not {value!r}")
-    return value == "fail"
-
-
-def read_trigger(trigger: str | timedelta | None) -> dict[str, Any]:
-    """What Spark's writer is told about when batches begin.
-
-    >>> read_trigger("10 seconds"), read_trigger("available_now")
-    ({'processingTime': '10000 milliseconds'}, {'availableNow': True})
-    """
-    if trigger is None:
-        return {}
-    if isinstance(trigger, str) and trigger.lower() in _AVAILABLE_NOW:
-        return {"availableNow": True}
-    if is_plain(trigger):
-        raise WindowError(
-            f"trigger is {trigger!r}, which has no unit", hint="write it as in '10 seconds'"
-        )
-    ticks = duration(trigger)
-    if ticks < 0:
-        raise WindowError(f"trigger must be 0 or more, not {trigger!r}")
-    return {"processingTime": f"{ticks // 1000} milliseconds"}
-
-
-def bucket_count(partitions: int, buckets: int | None) -> Buckets:
-    """How state is spread."""
-    for option, value in (("partitions", partitions), ("buckets", buckets)):
-        if value is not None and not (is_plain(value) and 1 <= value <= 1 << 16):
-            raise DataError(f"{option} must be a number from 1 to 65536, not {value!r}")
-    if buckets is None:
-        return Buckets.by_default(partitions)
-    if buckets < partitions:
-        raise DataError(
-            f"{count(buckets, 'bucket')} for {count(partitions, 'partition')}",
-            hint="use at least one bucket for each partition",
-        )
-    return Buckets(partitions, buckets)

@@ -1,0 +1,198 @@
+"""``muntin.aggregate``: any number of queries over bounded data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from muntin.aggregators.choice import Prefer
+from muntin.errors import DataError, Problem, QueryError
+from muntin.faults import bad_rows as bad_rows_error
+from muntin.faults import failed_values, is_fail
+from muntin.frames import (
+    of_stream,
+    read_tables,
+)
+from muntin.inputs import LocalSource, Source, planned, read_inputs, routed_inputs
+from muntin.plan import SharedPlan, Strategy
+from muntin.plan.timeline import Timeline
+from muntin.planner import Draft
+from muntin.planner.placement.optimizers import check_method
+from muntin.planner.sharing import Optimizer, OptimizerName
+from muntin.planner.techniques import Preferences
+from muntin.queries import QueriesLike, Query, RowQuery, all_queries
+from muntin.results import Answer, Results
+from muntin.windows.edges import Slicing
+
+if TYPE_CHECKING:
+    from muntin.lifetimes import RowOutcome
+    from muntin.plan.operators import RowPlan
+
+
+def aggregate(
+    data: Any,
+    queries: QueriesLike,
+    time: str | Mapping[str, str],
+    *,
+    name: str | None = None,
+    tables: Mapping[str, Any] | None = None,
+    emit_empty: bool = False,
+    on_error: Literal["null", "fail"] = "null",
+    on_bad_row: Literal["skip", "fail"] = "skip",
+    strategy: Strategy = "cells",
+    slicing: Slicing = "pairs",
+    optimizer: OptimizerName = "auto",
+    placement: str | None = None,
+    timezone: str | None = None,
+    technique: str | None = None,
+    prefer: Prefer = "throughput",
+) -> Results:
+    """Answer many sliding-window queries over bounded data in one shared pass.
+
+    Every window that holds a row gives a result row per group: ``window_start``,
+    ``window_end``, the group columns, then the aggregates. A window that ends at ``t`` covers
+    ``[t - range, t)``. The order of the input rows does not matter.
+
+    Queries over rows with lifetimes (joins of windowed streams, EXISTS, DISTINCT, EXCEPT and their
+    like) give every row with ``valid_from`` and ``valid_to``, and run on data in this process.
+
+    Args:
+        data: A pyarrow Table or RecordBatch, an iterable of RecordBatches, a pandas or polars
+            frame, a bounded Spark DataFrame, files that Spark's workers read
+            (:func:`muntin.files`), or a mapping from names in FROM to such frames.
+        queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
+        time: The column of event times: timestamps, dates or integers; or one for each name.
+        name: What FROM must call the data; by default FROM may use any name.
+        tables: Frames that queries may join, by name: ``JOIN close ON trades.symbol =
+            close.symbol``. A Spark DataFrame is collected.
+        emit_empty: Fill the gaps between the windows of ungrouped queries.
+        on_error: What happens to a value that fails (overflow, division by zero): ``null`` makes
+            it NULL and counts it in ``Results.errors``, ``fail`` fails the call.
+        on_bad_row: What happens to a row without a time: ``skip`` leaves it out and counts it in
+            ``Results.bad_rows``, ``fail`` fails the call.
+        strategy: What queries share. All give the same answers to the last bit; ``cells`` is the
+            fastest, and the others are for comparison: ``unshared``, ``slices``, ``fragments``,
+            ``shards``.
+        slicing: How windows are cut into slices: ``pairs``, ``panes``, or ``cutty``, which cuts
+            where windows start only and is for data in this process, not on Spark.
+        optimizer: Who decides which queries share slices: ``auto``, ``weave_share`` and
+            ``tri_weave`` (which aggregates rows once for all trees) weigh the costs,
+            ``all_share`` and ``no_share`` do not. It changes no answer.
+        placement: Who places trees without groups on Spark's buckets, and weaves them there: one
+            of the thirteen names in ``muntin.planner.METHODS``, ``WG_I`` unless said
+            otherwise. It changes no answer; data in this process has no buckets.
+        timezone: The zone of local times in expressions, as in ``hour(ts)`` or
+            ``ts >= '2013-10-07 10:00:00'``: a region such as ``America/New_York``, or an offset
+            such as ``+01:00``. The default is the Spark session's zone for data on Spark, and UTC
+            for all other data. Windows are aligned in UTC.
+        technique: The final technique that makes windows of slices, by its name in
+            ``muntin.aggregators.names()``, for queries that name none themselves (``CREATE QUERY
+            top WITH (technique = 'daba') AS ...``). Each query then has a structure of its own. The
+            planner chooses if not given. It changes no answer.
+        prefer: What the planner chooses by: ``throughput``, or ``latency`` where no step may be
+            slow.
+
+    Returns:
+        Results by query name, as the same kind of frame as the data.
+
+    >>> import pyarrow as pa
+    >>> trades = pa.table({"ts": [1, 2, 5, 8], "price": [10.0, 20.0, 30.0, 40.0]})
+    >>> results = aggregate(
+    ...     trades, "SELECT sum(price) AS total FROM trades [RANGE 5 SLIDE 5]", time="ts")
+    >>> results["q1"].to_pydict()
+    {'window_start': [0, 5], 'window_end': [5, 10], 'total': [30.0, 70.0]}
+
+    >>> opening = pa.table({"ts": pa.array([1_381_152_600], pa.timestamp("s", "UTC"))})
+    >>> results = aggregate(
+    ...     opening, "SELECT max(hour(ts)) AS hour FROM t [RANGE '1 h' SLIDE '1 h']", "ts",
+    ...     timezone="America/New_York")
+    >>> results["q1"]["hour"].to_pylist()
+    [9]
+    """
+    fail_on_errors = is_fail("on_error", on_error, "null")
+    fail_on_bad_rows = is_fail("on_bad_row", on_bad_row, "skip")
+    if placement is not None:
+        check_method(placement)
+    everything = all_queries(queries)
+    lived = [query for query in everything if isinstance(query, RowQuery)]
+    asked = [query for query in everything if isinstance(query, Query)]
+    if emit_empty:
+        asked = [q if q.group_by else replace(q, emit_empty=True) for q in asked]
+    if not everything:
+        raise QueryError([Problem("there are no queries", "give at least one SELECT")])
+    frames = read_inputs(data, name, timezone)
+    inputs = routed_inputs(frames, asked)
+    joined = read_tables(tables)
+    plans: dict[str, SharedPlan] = {}
+    answers: dict[str, Answer] = {}
+    rows, bad_rows, errors = 0, 0, Counter[str]()
+    row_plan = None
+    if lived:
+        outcome, row_plan = _lived(lived, frames, time, fail_on_bad_rows)
+        # Rows of a stream that aggregates read as well are counted with these.
+        rows = sum(many for each, many in outcome.rows.items() if each not in inputs)
+        bad_rows = sum(many for each, many in outcome.bad_rows.items() if each not in inputs)
+        answers.update(outcome.answers)
+        errors.update(outcome.errors)
+    for source, (frame, members) in inputs.items():
+        draft = Draft(
+            members,
+            frame.schema,
+            Timeline.of(frame.schema, of_stream(time, source, "time")),
+            tables={each: table.schema for each, table in joined.items()},
+            strategy=strategy,
+            slicing=slicing,
+            zone=frame.zone,
+            told=Preferences(technique, prefer),
+            sharer=Optimizer(optimizer),
+        )
+        plan = plans[source] = planned(draft, frame, joined, placement)
+        found = frame.run(plan, joined)
+        if fail_on_bad_rows and found.bad_rows:
+            raise bad_rows_error(found.bad_rows, f"column {plan.timeline.column!r}")
+        answers.update(found.answers)
+        rows += found.rows
+        bad_rows += found.bad_rows
+        errors.update(found.errors)
+    if fail_on_errors and errors.total():
+        raise failed_values(errors)
+    plan_or_plans = next(iter(plans.values())) if len(plans) == 1 else plans
+    ordered = {query.name: answers[query.name] for query in everything}
+    return Results(
+        ordered,
+        plan_or_plans,
+        rows=rows,
+        bad_rows=bad_rows,
+        errors=errors,
+        row_plan=row_plan,
+    )
+
+
+def _lived(
+    queries: Sequence[RowQuery],
+    frames: Mapping[str, Source],
+    time: str | Mapping[str, str],
+    fail_on_bad_rows: bool,
+) -> tuple[RowOutcome, RowPlan]:
+    """What row queries give, which run over frames in this process."""
+    from muntin.lifetimes import run_rows  # noqa: PLC0415 - the operators bring numba
+
+    read = {each.lower() for query in queries for each in query.streams}
+    local = {}
+    for name, frame in frames.items():
+        if not isinstance(frame, LocalSource):
+            if name in read or not name:
+                raise DataError(
+                    f"query {queries[0].name} shows rows, which Spark does not run yet",
+                    hint="collect the streams first, for example with toArrow()",
+                )
+            continue
+        local[name] = frame
+    times = {name: of_stream(time, name, "time") for name in local}
+    outcome = run_rows(queries, local, times)
+    bad = [name for name, rows in outcome.bad_rows.items() if rows]
+    if fail_on_bad_rows and bad:
+        raise bad_rows_error(outcome.bad_rows[bad[0]], f"column {times[bad[0]]!r}")
+    return outcome, outcome.plan

@@ -1,0 +1,208 @@
+"""``muntin.stream``: any number of queries over streams in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+
+import pyarrow as pa
+
+from muntin.aggregators.choice import Prefer
+from muntin.errors import DataError
+from muntin.expressions.zone_names import zone as zone_named
+from muntin.faults import is_fail
+from muntin.frames import is_frame, of_stream, read_tables, schema_of
+from muntin.plan import Strategy
+from muntin.plan.timeline import Timeline
+from muntin.planner import build_plan
+from muntin.planner.sharing import Optimizer, OptimizerName
+from muntin.queries import QueriesLike, all_queries
+from muntin.queries import queries as read_queries
+from muntin.windows import DurationLike, duration
+from muntin.windows.edges import Slicing
+
+if TYPE_CHECKING:
+    from muntin.streams import Stream, StreamGroup
+
+
+class Options(TypedDict, total=False):
+    """What :func:`stream` takes in the same way for one stream and for several."""
+
+    tables: Mapping[str, Any] | None
+    on_error: Literal["null", "fail"]
+    on_bad_row: Literal["skip", "fail"]
+    max_ahead: DurationLike | None
+    strategy: Strategy
+    slicing: Slicing
+    optimizer: OptimizerName
+    timezone: str
+    technique: str | None
+    prefer: Prefer
+
+
+@overload
+def stream(
+    queries: QueriesLike,
+    schema: Mapping[str, pa.Schema] | Mapping[str, Mapping[str, Any]],
+    time: str | Mapping[str, str] = "ts",
+    *,
+    lateness: DurationLike | Mapping[str, DurationLike] = 0,
+    idle: DurationLike | None = None,
+    snapshot: bytes | None = None,
+    **options: Unpack[Options],
+) -> StreamGroup: ...
+
+
+@overload
+def stream(
+    queries: QueriesLike,
+    schema: Any,
+    time: str = "ts",
+    *,
+    name: str | None = None,
+    lateness: DurationLike = 0,
+    snapshot: bytes | Sequence[bytes] | None = None,
+    **options: Unpack[Options],
+) -> Stream: ...
+
+
+def stream(
+    queries: QueriesLike,
+    schema: Any,
+    time: str | Mapping[str, str] = "ts",
+    *,
+    name: str | None = None,
+    tables: Mapping[str, Any] | None = None,
+    lateness: DurationLike | Mapping[str, DurationLike] = 0,
+    idle: DurationLike | None = None,
+    on_error: Literal["null", "fail"] = "null",
+    on_bad_row: Literal["skip", "fail"] = "skip",
+    max_ahead: DurationLike | None = "1 day",
+    strategy: Strategy = "cells",
+    slicing: Slicing = "pairs",
+    optimizer: OptimizerName = "auto",
+    timezone: str = "UTC",
+    technique: str | None = None,
+    prefer: Prefer = "throughput",
+    snapshot: bytes | Sequence[bytes] | None = None,
+) -> Stream | StreamGroup:
+    """Answer many sliding-window queries over a stream in this process, without Spark.
+
+    It is the engine that Spark's workers run, and gives the same answers to the last bit. Batches
+    are fed by hand, from any source; rows may be out of order by as much as ``lateness``.
+
+    Args:
+        queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
+        schema: The columns of the batches: a pyarrow Schema, a mapping of names to Arrow types, or
+            a frame that has such columns. Several streams are a mapping of their names to these;
+            then :meth:`StreamGroup.feed` takes the name of the stream beside a batch.
+        time: The column of event times: timestamps, dates or integers; or one for each stream.
+        name: What FROM must call the stream; any name will do if not given.
+        tables: Frames that queries may join, by name.
+        lateness: How far rows may be out of order: a duration, or a number if times are numbers;
+            or one for each stream.
+        idle: How long a stream may be silent, by the clock, before it holds the others back no
+            longer; if not given, a silent stream holds all queries that read it.
+        on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and is
+            counted, or it ends the stream.
+        on_bad_row: What a row without a time that can be used does: it is left out and counted,
+            or it ends the stream.
+        max_ahead: How far ahead of the clock a time may be; a row beyond is a bad row. None for
+            any. Times that are numbers have no clock.
+        strategy: What queries share; see :func:`aggregate`.
+        slicing: How windows are cut into slices: ``pairs`` or ``panes``.
+        optimizer: Who decides which queries share slices; see :func:`aggregate`.
+        timezone: Where the local times are that expressions ask for; see :func:`aggregate`.
+        technique: The final technique of queries that name none; see :func:`aggregate`.
+        prefer: What the planner chooses techniques by: ``throughput`` or ``latency``.
+        snapshot: What :meth:`Stream.snapshot` gave, to resume from: a whole one, or a list of a
+            whole one and those taken since, each since the one before. The stream has the queries,
+            the lateness and the choices that it had at the last; if ``queries`` are others, those
+            that are new join and those that are missing leave.
+
+    >>> columns = {"ts": "int64", "vol": "int64"}
+    >>> volume = stream("SELECT sum(vol) AS vol FROM trades [RANGE 10 SLIDE 5]", columns)
+    >>> len(volume.feed(pa.table({"ts": [1, 4, 7], "vol": [10, 20, 30]}))["q1"])
+    1
+    >>> volume.feed(pa.table({"ts": [12], "vol": [40]}))["q1"].to_pydict()
+    {'window_start': [0], 'window_end': [10], 'vol': [60]}
+
+    >>> paid = stream(
+    ...     "SELECT o.id FROM orders [RANGE 10] o JOIN payments [RANGE 5] p ON o.id = p.id",
+    ...     {"orders": {"ts": "int64", "id": "int64"}, "payments": {"ts": "int64", "id": "int64"}},
+    ... )
+    >>> len(paid.feed(pa.table({"ts": [1], "id": [7]}), "orders")["q1"])
+    0
+    >>> paid.feed(pa.table({"ts": [4], "id": [7]}), "payments")["q1"].to_pydict()
+    {'valid_from': [4], 'valid_to': [9], 'id': [7]}
+    """
+    is_fail("on_error", on_error, "null")
+    is_fail("on_bad_row", on_bad_row, "skip")
+    several = _several(schema)
+    if several is not None:
+        from muntin.streams import open_group  # noqa: PLC0415 - it brings numba
+
+        if name is not None:
+            raise DataError(f"name is {name!r}", hint="several streams have the names in schema")
+        return open_group(
+            all_queries(queries),
+            {each: schema_of(columns) for each, columns in several.items()},
+            times={each: of_stream(time, each, "time") for each in several},
+            lateness={each: of_stream(lateness, each, "lateness") for each in several},
+            idle=None if idle is None else duration(idle),
+            tables=read_tables(tables),
+            zone=zone_named(timezone or "UTC"),
+            build=partial(
+                build_plan, strategy=strategy, slicing=slicing, technique=technique, prefer=prefer
+            ),
+            reviewer=partial(Optimizer, optimizer),
+            on_error=on_error,
+            on_bad_row=on_bad_row,
+            max_ahead=None if max_ahead is None else duration(max_ahead),
+            snapshot=snapshot,
+        )
+    if isinstance(time, Mapping) or isinstance(lateness, Mapping) or idle is not None:
+        raise DataError(
+            "time, lateness or idle are those of several streams, and there is one",
+            hint='give the columns of each by name, as in schema={"orders": ..., "payments": ...}',
+        )
+    # The engine brings numba, which takes longer to import than everything else together.
+    from muntin.streams import LiveEngine, Stream, check_resumed, unpacked  # noqa: PLC0415
+
+    asked = read_queries(queries)
+    joined = read_tables(tables)
+    columns = schema_of(schema)
+    timeline = Timeline.of(columns, time)
+    reviewer = Optimizer(optimizer)
+    if snapshot is None:
+        plan = build_plan(
+            asked,
+            columns,
+            time,
+            strategy=strategy,
+            slicing=slicing,
+            tables={each: table.schema for each, table in joined.items()},
+            sharer=reviewer,
+            zone=zone_named(timezone or "UTC"),
+            technique=technique,
+            prefer=prefer,
+        )
+        engine = LiveEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
+    else:
+        plan, states = unpacked(snapshot)
+        check_resumed(plan, columns, time, None if timezone is None else zone_named(timezone))
+        engine = LiveEngine.restore(plan, states, tables=joined, optimizer=reviewer)
+        if [final.query for final in plan.finals] != list(asked):
+            engine.replace(asked)
+    engine.threads = pa.cpu_count()
+    ahead = None if max_ahead is None else duration(max_ahead)
+    return Stream(engine, name=name, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead)
+
+
+def _several(schema: Any) -> dict[str, Any] | None:
+    """The columns of several streams by name; None if these are the columns of one."""
+    if not isinstance(schema, Mapping) or is_frame(schema) or not schema:
+        return None
+    kinds = [isinstance(each, pa.Schema | Mapping) or is_frame(each) for each in schema.values()]
+    return {str(each): columns for each, columns in schema.items()} if all(kinds) else None
