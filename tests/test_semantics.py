@@ -289,7 +289,7 @@ class TestFailures:
         sql = "SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]"
         result = muntin.aggregate(rows, sql, time="t")
         assert (result["q1"]["n"].to_pylist(), result.bad_rows, result.rows) == ([2], 1, 3)
-        with pytest.raises(DataError, match="1 row has no time"):
+        with pytest.raises(DataError, match="1 row without a usable time"):
             muntin.aggregate(rows, sql, time="t", on_bad_row="fail")
 
     def test_a_bad_query_names_its_place_and_the_nearest_column(self) -> None:

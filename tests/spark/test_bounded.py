@@ -161,7 +161,7 @@ def test_bad_rows_and_failed_values_are_counted(spark: Any) -> None:
     assert_same_results(ours, muntin.aggregate(table, sql, time="ts"))
     assert ours.bad_rows == 2
     assert ours.errors == {"q1": 2}
-    with pytest.raises(DataError, match="2 rows have no time"):
+    with pytest.raises(DataError, match="2 rows without a usable time"):
         muntin.aggregate(frame, sql, time="ts", on_bad_row="fail")
     with pytest.raises(DataError, match="2 values failed"):
         muntin.aggregate(frame, sql, time="ts", on_error="fail")
