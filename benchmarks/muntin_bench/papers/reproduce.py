@@ -12,6 +12,7 @@ from muntin_bench.report import Check, Plot, Report, Section
 PAPERS = {
     "sharing": "On-the-Fly Sharing for Streamed Aggregation",
     "panes": "No Pane, No Gain",
+    "operators": "Sliding Window Query Processing over Data Streams",
     "thesis": "Algorithms and Optimizations for Incremental Window-Based Aggregations",
 }
 
@@ -40,6 +41,7 @@ class Scale:
     planning: float = 3.0
     overlap: int = 10_000
     running: float = 2.0
+    spans: tuple[int, ...] = (500, 2000, 8000)
 
 
 FULL = Scale()
@@ -47,7 +49,7 @@ QUICK = Scale(
     queries=128, seeds=(0,), trades=100_000, rows=50_000, rows_per_pane=(1, 5, 20, 50),
     panes=(2, 5, 10), repeats=3, longest=40, counted=(64,), windows=tuple(range(0, 17, 4)),
     taken=1 << 17, ranges=(0, 1, 2, 4, 6, 8), answers=1 << 16, steps=100_000, powers=(10, 14),
-    slides=(2, 6, 10, 14, 18, 30), planning=0.5, overlap=1000, running=0.3,
+    slides=(2, 6, 10, 14, 18, 30), planning=0.5, overlap=1000, running=0.3, spans=(250, 1000),
 )  # fmt: skip
 
 
@@ -100,6 +102,7 @@ def parts(scale: Scale) -> dict[str, dict[str, Callable[[], Part]]]:
         single_query,
         single_steps,
         slicing_counts,
+        update_patterns,
     )
 
     windows, ranges = ([1 << k for k in powers] for powers in (scale.windows, scale.ranges))
@@ -112,6 +115,9 @@ def parts(scale: Scale) -> dict[str, dict[str, Callable[[], Part]]]:
             "Figure 3": lambda: paned_windows.figure_3(
                 scale.rows, scale.rows_per_pane, scale.panes, scale.repeats
             ),
+        },
+        "operators": {
+            "Figures 3.8 to 3.14": lambda: update_patterns.figures(scale.spans, scale.repeats),
         },
         "thesis": {
             "Table 1": lambda: slicing_counts.table_1(scale.longest),

@@ -4,6 +4,15 @@
 uses these. They reproduce the thesis's figures, and are a second oracle.
 """
 
+from muntin.operators.library.processing import MODES, QUERIES, Processed, process
 from muntin.operators.library.window_joins import ALGORITHMS, JoinRun, window_join
 
-__all__ = ["ALGORITHMS", "JoinRun", "window_join"]
+__all__ = [
+    "ALGORITHMS",
+    "MODES",
+    "QUERIES",
+    "JoinRun",
+    "Processed",
+    "process",
+    "window_join",
+]
