@@ -78,4 +78,4 @@ def run_rows(
         table = found[final.name]
         first = "" if list(frames) == [""] else query.source.lower()
         answers[final.name] = TableAnswer(table, frames[first].restore)
-    return RowOutcome(answers, plan, Counter(engine.statistics.errors), rows, bad)
+    return RowOutcome(answers, plan, Counter(engine.errors), rows, bad)

@@ -184,20 +184,25 @@ class RowEngine:
 
     @property
     def statistics(self) -> RowStatistics:
-        """What was done, and what is kept."""
-        below = {
-            name: [self._graph.steps[each].operator for each in self._graph.below(root)]
+        """What was done, and what is kept, which is counted for it."""
+        return RowStatistics(
+            dict(self._rows), dict(self._results), self.errors, self._total("kept")
+        )
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Expressions that failed, by query."""
+        return self._total("errors")
+
+    def _total(self, count: str) -> dict[str, int]:
+        """A count of the operators below each query's root, added up."""
+        return {
+            name: sum(
+                getattr(self._graph.steps[each].operator, count, 0)
+                for each in self._graph.below(root)
+            )
             for name, root in self._graph.roots.items()
         }
-        return RowStatistics(
-            dict(self._rows),
-            dict(self._results),
-            {
-                name: sum(getattr(each, "errors", 0) for each in held)
-                for name, held in below.items()
-            },
-            {name: sum(getattr(each, "kept", 0) for each in held) for name, held in below.items()},
-        )
 
     def snapshot(self) -> bytes:
         """All that is kept, for `restore` with the same plan."""

@@ -322,7 +322,7 @@ class StreamGroup(Lifecycle):
             )
 
     def _errors(self) -> Counter[str]:
-        found = Counter(self._rows.statistics.errors)
+        found = Counter(self._rows.errors)
         for member in self._members.values():
             found.update(member.engine.statistics.errors)
         return found

@@ -6,6 +6,9 @@ import numpy as np
 
 from muntin.operators.rows import Changes, Rows, concat
 
+# As many runs as are worth a look each with every batch.
+_RUNS = 16
+
 
 class Pending:
     """The rows of one edge that begin at or after the watermark, in runs sorted by start.
@@ -35,10 +38,20 @@ class Pending:
                 due.append(run.slice(0, cut))
             if cut < len(run):
                 kept.append(run.slice(cut, len(run)) if cut else run)
-        self._runs = kept
+        self._runs = kept if len(kept) < _RUNS else _merged(kept)
         if not due:
             return Changes(rows.slice(0, 0), changes.ended, changes.at)
-        born = concat(due)
-        if len(due) > 1:
-            born = born.take(np.lexsort((born.end, born.start)))
-        return Changes(born, changes.ended, changes.at)
+        return Changes(_sorted(due), changes.ended, changes.at)
+
+
+def _sorted(runs: list[Rows]) -> Rows:
+    """The rows of some runs in order of start, then of end."""
+    rows = concat(runs)
+    return rows if len(runs) == 1 else rows.take(np.lexsort((rows.end, rows.start)))
+
+
+def _merged(runs: list[Rows]) -> list[Rows]:
+    """Fewer runs: the smaller half of them as one, so that a row is moved few times."""
+    by_size = sorted(runs, key=len)
+    half = len(runs) // 2
+    return [*by_size[half:], _sorted(by_size[:half])]

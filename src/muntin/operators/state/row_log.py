@@ -21,6 +21,17 @@ class LogChunk:
     alive: Bools
     dead: int = 0
 
+    def find(self, numbers: Ints) -> Ints:
+        """The places of rows, by their numbers; all of them are here."""
+        first = self.numbers[0]
+        if self.numbers[-1] - first == self.numbers.size - 1:
+            return numbers - first
+        # In order, a search begins where the one before ended.
+        order = np.argsort(numbers)
+        places = np.empty(numbers.size, np.int64)
+        places[order] = np.searchsorted(self.numbers, numbers[order])
+        return places
+
     def compacted(self) -> LogChunk:
         """The rows that are not dropped."""
         if not self.dead:
@@ -65,22 +76,15 @@ class RowLog:
         self._size += count
         self.nulls = self.nulls or any(column.null_count for column in columns)
         self._chunks.append(LogChunk(numbers, columns, np.ones(count, np.bool_)))
-        while len(self._chunks) > 1 and len(self._chunks[-2].numbers) < 2 * len(
-            self._chunks[-1].numbers
-        ):
-            self._merge_last()
+        # All that a cascade of merges would put together is merged at once.
+        first, size = len(self._chunks) - 1, count
+        while first and self._chunks[first - 1].numbers.size < 2 * size:
+            first -= 1
+            size += self._chunks[first].numbers.size
+        if first < len(self._chunks) - 1:
+            self._chunks[first:] = [merged(self._chunks[first:])]
         self._index()
         return numbers
-
-    def _merge_last(self) -> None:
-        second, first = self._chunks.pop().compacted(), self._chunks.pop().compacted()
-        self._chunks.append(
-            LogChunk(
-                np.concatenate((first.numbers, second.numbers)),
-                concat_columns([first.columns, second.columns]),
-                np.concatenate((first.alive, second.alive)),
-            )
-        )
 
     def _index(self) -> None:
         self._chunks = [chunk for chunk in self._chunks if chunk.numbers.size]
@@ -96,8 +100,7 @@ class RowLog:
         places = np.empty(numbers.size, np.int64)
         for owner in np.unique(owners).tolist():
             mine = owners == owner
-            inside = np.searchsorted(self._chunks[owner].numbers, numbers[mine])
-            places[mine] = begins[owner] + inside
+            places[mine] = begins[owner] + self._chunks[owner].find(numbers[mine])
         return gather([chunk.columns for chunk in self._chunks], begins, places)
 
     def drop(self, numbers: Ints) -> None:
@@ -109,8 +112,18 @@ class RowLog:
         for owner in np.unique(owners).tolist():
             chunk = self._chunks[owner]
             gone = numbers[owners == owner]
-            chunk.alive[np.searchsorted(chunk.numbers, gone)] = False
+            chunk.alive[chunk.find(gone)] = False
             chunk.dead += gone.size
             if 2 * chunk.dead > chunk.numbers.size:
                 self._chunks[owner] = chunk.compacted()
         self._index()
+
+
+def merged(chunks: Sequence[LogChunk]) -> LogChunk:
+    """The rows of several chunks as one."""
+    held = [chunk.compacted() for chunk in chunks]
+    return LogChunk(
+        np.concatenate([each.numbers for each in held]),
+        concat_columns([each.columns for each in held]),
+        np.concatenate([each.alive for each in held]),
+    )

@@ -2,15 +2,17 @@
 
 Rows lie in partitions by their end, as in a calendar queue, so that expiry looks at no row. In a
 partition, segments are merged as they grow, and into one once rows go to later partitions: a probe
-meets few of them. Each has a directory of its hashes by their leading bits, so that a probe looks
-at a handful of entries, whatever the size of a segment.
+meets few of them. Each has a directory of its hashes by their leading bits, and a bit for each
+value of some more, so that a probe looks at a handful of entries, whatever the size of a segment,
+and mostly at one bit where there is nothing to find.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from muntin._compiled import compiled
 from muntin._typing import Ints, Words
@@ -26,12 +28,16 @@ _NO_PARTITION = NEVER
 _WORTH = 8
 
 
+Places = npt.NDArray[np.int32]
+
+
 @dataclass(frozen=True)
 class Segment:
     """Rows as they came, and an index of them by the hashes of their keys, then their starts.
 
     ``order`` says where in ``rows`` each entry of the index stands, ``heads`` where the entries
-    begin whose hashes have certain leading bits. No row lives longer than ``longest``; all live
+    begin whose hashes have certain leading bits, ``marks`` which of more leading bits some hash
+    has. No row lives longer than ``longest``; all live
     within ``[first, last)``.
     """
 
@@ -39,7 +45,8 @@ class Segment:
     start: Ints
     end: Ints
     order: Ints
-    heads: Ints
+    heads: Places
+    marks: Words
     rows: Rows
     first: int
     last: int
@@ -53,11 +60,15 @@ class Segment:
 
     @classmethod
     def _indexed(cls, hashes: Ints, start: Ints, end: Ints, order: Ints, rows: Rows) -> Segment:
-        heads = directory(hashes, max(hashes.size.bit_length() - 2, 1))
-        return cls(hashes, start, end, order, heads, rows, *_bounds(start, end))
+        heads, marks = directory(hashes, max(hashes.size.bit_length() - 2, 2))
+        return cls(hashes, start, end, order, heads, marks, rows, *_bounds(start, end))
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def in_order(self) -> Segment:
+        """The segment with its rows in the order of the index: probes then read them in order."""
+        return replace(self, rows=self.rows.take(self.order), order=np.arange(len(self)))
 
     def pick(self, places: Ints) -> Segment:
         """Some entries of the index, and their rows."""
@@ -159,7 +170,7 @@ def merged(segments: list[Segment]) -> Segment:
     hashes = np.empty(sum(map(len, segments)), np.int64)
     for begin, each in zip(begins.tolist(), segments, strict=True):
         hashes[each.order + begin] = each.hashes
-    return Segment.of(hashes, concat([each.rows for each in segments]))
+    return Segment.of(hashes, concat([each.rows for each in segments])).in_order()
 
 
 def matches(segment: Segment, hashes: Ints, start: Ints, end: Ints) -> Matches:
@@ -170,7 +181,9 @@ def matches(segment: Segment, hashes: Ints, start: Ints, end: Ints) -> Matches:
     if not hashes.size or not len(segment):
         return Matches(NONE, NONE, NONE, NONE)
     kept = segment.hashes, segment.start, segment.end
-    begins, counts, total = count_matches(hashes, start, end, *kept, segment.heads, segment.longest)
+    begins, counts, total = count_matches(
+        hashes, start, end, *kept, segment.heads, segment.marks, segment.longest
+    )
     if not total:
         return Matches(NONE, NONE, NONE, NONE)
     return Matches(*fill_matches(begins, counts, total, start, end, *kept[1:], segment.order))
@@ -198,6 +211,8 @@ def begins_of(segments: list[Segment]) -> Ints:
 
 
 _FEW = 32
+# A bit stands for so many more leading bits than an entry of the directory.
+_MORE = 5
 
 
 def order_of(hashes: Ints, start: Ints) -> Ints:
@@ -293,18 +308,38 @@ def _from(values: Ints, low: int, high: int, bound: int) -> int:
 
 
 @compiled
-def directory(hashes: Ints, bits: int) -> Ints:
-    """Where the sorted hashes begin that have each value of their leading bits; and the end."""
-    heads = np.empty((1 << bits) + 1, np.int64)
-    shift = np.uint64(64 - bits)
+def directory(hashes: Ints, bits: int) -> tuple[Places, Words]:
+    """Where the sorted hashes begin that have each value of their leading bits, and the end.
+
+    Then a bit for each value of the leading bits with some more, set where a hash has it.
+    """
+    heads = np.empty((1 << bits) + 1, np.int32)
+    marks = np.zeros(1 << (bits + _MORE - 6), np.uint64)
+    shift = np.uint64(64 - bits - _MORE)
     at = 0
     for i in range(hashes.size):
-        lead = np.int64((np.uint64(hashes[i]) ^ _SIGN) >> shift)
-        while at <= lead:
+        lead = (np.uint64(hashes[i]) ^ _SIGN) >> shift
+        marks[lead >> np.uint64(6)] |= np.uint64(1) << (lead & np.uint64(63))
+        while at <= np.int64(lead >> np.uint64(_MORE)):
             heads[at] = i
             at += 1
     heads[at:] = hashes.size
-    return heads
+    return heads, marks
+
+
+@compiled
+def _run(hashes: Ints, heads: Places, bucket: np.uint64, wanted: int) -> tuple[int, int]:
+    """From where to where sorted hashes are the wanted one."""
+    low, stop = np.int64(heads[bucket]), np.int64(heads[bucket + np.uint64(1)])
+    if stop - low > _FEW:
+        low = _from(hashes, low, stop, wanted)
+        return low, _after(hashes, low, stop, wanted)
+    while low < stop and hashes[low] < wanted:
+        low += 1
+    high = low
+    while high < stop and hashes[high] == wanted:
+        high += 1
+    return low, high
 
 
 @compiled
@@ -315,31 +350,24 @@ def count_matches(
     kept_hashes: Ints,
     kept_start: Ints,
     kept_end: Ints,
-    heads: Ints,
+    heads: Places,
+    marks: Words,
     longest: int,
 ) -> tuple[Ints, Ints, int]:
     """Where the rows that can live together with each asking row begin, how many do, and all."""
     begins = np.empty(hashes.size, np.int64)
     counts = np.zeros(hashes.size, np.int64)
-    buckets = heads.size - 1
-    bits = 0
-    while (1 << bits) < buckets:
+    bits = _MORE
+    while (1 << (bits - _MORE)) < heads.size - 1:
         bits += 1
     shift = np.uint64(64 - bits)
     low = high = total = 0
     for i in range(hashes.size):
         if i == 0 or hashes[i] != hashes[i - 1]:
-            bucket = np.int64((np.uint64(hashes[i]) ^ _SIGN) >> shift)
-            low, stop = heads[bucket], heads[bucket + 1]
-            if stop - low > _FEW:
-                low = _from(kept_hashes, low, stop, hashes[i])
-                high = _after(kept_hashes, low, stop, hashes[i])
-            else:
-                while low < stop and kept_hashes[low] < hashes[i]:
-                    low += 1
-                high = low
-                while high < stop and kept_hashes[high] == hashes[i]:
-                    high += 1
+            lead = (np.uint64(hashes[i]) ^ _SIGN) >> shift
+            low = high = 0
+            if marks[lead >> np.uint64(6)] >> (lead & np.uint64(63)) & np.uint64(1):
+                low, high = _run(kept_hashes, heads, lead >> np.uint64(_MORE), hashes[i])
         at = low
         if high - low > 8:
             at = _after(kept_start, low, high, start[i] - longest)
