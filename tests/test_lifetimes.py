@@ -91,3 +91,51 @@ def test_unknown_streams_and_failing_values() -> None:
     assert muntin.aggregate(ORDERS, sql, "ts").errors == {"q1": 1}
     with pytest.raises(DataError, match="1 value failed"):
         muntin.aggregate(ORDERS, sql, "ts", on_error="fail")
+
+
+CUSTOMERS = pa.table({"id": [7, 9, 9], "name": ["ann", "bob", None], "float": [1.0, 2.0, 3.0]})
+
+
+def tabled(sql: str) -> list[tuple[object, ...]]:
+    data = {"orders": ORDERS, "payments": PAYMENTS}
+    results = muntin.aggregate(data, sql, TIME, tables={"Customers": CUSTOMERS})
+    return sorted((tuple(row.values()) for row in results["q1"].to_pylist()), key=repr)
+
+
+def test_tables_join_streams_in_every_place() -> None:
+    joined = "FROM orders [RANGE 10] o JOIN customers c ON c.id = o.id"
+    assert tabled(f"SELECT c.name {joined} WHERE o.total < 7") == [(1, 11, "ann")]
+    assert tabled(f"SELECT DISTINCT c.id {joined}") == [(1, 11, 7), (5, 15, 9)]
+    assert tabled(f"SELECT c.*, o.ts {joined} WHERE c.name IS NULL") == [(5, 15, 9, None, 3.0, 5)]
+    assert tabled(
+        "SELECT o.id, c.name, p.amount FROM orders [RANGE 10] o JOIN payments [RANGE 5] p"
+        " ON p.order_id = o.id LEFT JOIN customers c ON c.id = p.order_id AND c.name = 'ann'"
+    ) == [(4, 9, 7, "ann", 5.0), (6, 11, 9, None, 7.0)]
+    assert tabled(
+        "SELECT o.id FROM orders [RANGE 10] o WHERE o.id IN"
+        " (SELECT p.order_id FROM payments [RANGE 5] p JOIN customers c ON c.float = p.amount - 4)"
+    ) == [(4, 9, 7), (6, 11, 9)]
+    assert tabled("SELECT id, name FROM orders [RANGE 10] JOIN customers USING (id)") == [
+        (1, 11, 7, "ann"),
+        (5, 15, 9, "bob"),
+        (5, 15, 9, None),
+    ]
+
+
+PAID = "JOIN payments [RANGE 5] p ON p.order_id = o.id"
+
+
+@pytest.mark.parametrize(
+    ("joins", "message"),
+    [
+        ("JOIN custmers c ON c.id = o.id", "did you mean"),
+        ("JOIN customers c ON c.idd = o.id", "no column idd"),
+        ("JOIN customers c ON c.name = o.id", "CAST this side"),
+        (f"{PAID} JOIN customers c ON c.id = o.id + p.order_id", "not joined with one stream"),
+        (f"LEFT {PAID} JOIN customers c ON c.id = p.order_id", "which an outer join pads"),
+        (", customers c WHERE c.id = o.id", "after a comma"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(joins: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        tabled(f"SELECT o.id FROM orders [RANGE 5] o {joins}")

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from muntin.engine.tables.feeds import TableFeeds
 from muntin.expressions.zones import Zone
 from muntin.operators import RowEngine
 from muntin.plan.operators import RowPlan, StreamSchema
@@ -45,7 +46,10 @@ class RowOutcome:
 
 
 def run_rows(
-    queries: Sequence[RowQuery], frames: Mapping[str, Whole], times: Mapping[str, str]
+    queries: Sequence[RowQuery],
+    frames: Mapping[str, Whole],
+    times: Mapping[str, str],
+    tables: Mapping[str, pa.Table] | None = None,
 ) -> RowOutcome:
     """Answer row queries over whole streams by name; no row is late, whatever its order.
 
@@ -53,6 +57,7 @@ def run_rows(
         queries: The queries.
         frames: The rows of each stream.
         times: The time column of each stream.
+        tables: What rows are joined with, by name.
 
     Raises:
         QueryError: With the problems of all queries.
@@ -62,7 +67,8 @@ def run_rows(
         for name, frame in frames.items()
     }
     zone = next(iter(frames.values())).zone
-    plan = row_plan(queries, streams, zone)
+    joined = tables or {}
+    plan = row_plan(queries, streams, zone, {name: each.schema for name, each in joined.items()})
     engine = RowEngine(plan, threads=pa.cpu_count())
     rows: dict[str, int] = {}
     bad: dict[str, int] = {}
@@ -72,10 +78,11 @@ def run_rows(
         column = table[streams[name].timeline.column]
         rows[name], bad[name] = table.num_rows, column.null_count
         timed[name] = table.filter(column.is_valid()) if bad[name] else table
-    found = engine.close(timed)
+    failed: Counter[str] = Counter()
+    found = engine.close(timed, TableFeeds(plan, joined, failed).join(timed))
     answers = {}
     for query, final in zip(queries, plan.finals, strict=True):
         table = found[final.name]
         first = "" if list(frames) == [""] else query.source.lower()
         answers[final.name] = TableAnswer(table, frames[first].restore)
-    return RowOutcome(answers, plan, Counter(engine.errors), rows, bad)
+    return RowOutcome(answers, plan, Counter(engine.errors) + failed, rows, bad)

@@ -229,12 +229,23 @@ def test_failing_values_are_counted_or_end_the_streams() -> None:
         group(sql, on_error="fail").feed(orders((1, 0, 1.0)), "orders")
 
 
-def test_row_queries_need_streams_by_name() -> None:
+def test_row_queries_over_one_stream_need_no_name() -> None:
+    sql = "SELECT id FROM orders [RANGE 5]"
+    for schema, options in (
+        ({"orders": COLUMNS["orders"]}, {}),
+        (COLUMNS["orders"], {}),
+        (COLUMNS["orders"], {"name": "orders"}),
+    ):
+        one = muntin.stream([sql, TOTAL], schema, **options)
+        assert rows(one.feed(orders((1, 7, 5.0)))["q1"]) == [(1, 6, 7)]
+        again = muntin.stream([sql, TOTAL], schema, **options, snapshot=one.snapshot())
+        assert rows(again.feed(orders((12, 8, 6.0)))["total"]) == [(-5, 5, 5.0), (0, 10, 5.0)]
+    with pytest.raises(QueryError, match="there is no stream orders"):
+        muntin.stream(sql, COLUMNS["orders"], name="trades")
+    plain = muntin.stream(TOTAL, COLUMNS["orders"])
     with pytest.raises(QueryError, match="rows with lifetimes") as caught:
-        muntin.stream("SELECT id FROM orders [RANGE 5]", COLUMNS["orders"])
+        plain.add(sql)
     assert "streams by name" in str(caught.value)
-    one = muntin.stream("SELECT id FROM orders [RANGE 5]", {"orders": COLUMNS["orders"]})
-    assert rows(one.feed(orders((1, 7, 5.0)))["q1"]) == [(1, 6, 7)]
     with pytest.raises(DataError, match="there is one"):
         muntin.stream(TOTAL, COLUMNS["orders"], idle="1 second")
     with pytest.raises(DataError, match="time says nothing of 'payments'"):
@@ -256,3 +267,43 @@ def test_a_failure_half_way_ends_the_streams(monkeypatch: pytest.MonkeyPatch) ->
         stream.feed(orders((1, 7, 5.0)), "orders")
     with pytest.raises(DataError, match="the streams failed"):
         stream.snapshot()
+
+
+def test_rows_are_joined_with_tables_as_they_come() -> None:
+    names = pa.table({"id": [7, 8], "name": ["ann", "bob"]})
+    named = (
+        "CREATE QUERY named AS SELECT o.id, c.name FROM orders [RANGE 10] o"
+        " LEFT JOIN customers c ON c.id = o.id"
+        " WHERE NOT EXISTS (SELECT 1 FROM payments [RANGE 5] p WHERE p.order_id = o.id)"
+    )
+    stream = group([named, JOIN], tables={"customers": names})
+    stream.feed(orders((1, 7, 5.0)), "orders")
+    stream.update_table("customers", pa.table({"id": [7], "name": ["eve"]}))
+    resumed = group([named, JOIN], tables={"customers": names}, snapshot=stream.snapshot())
+    resumed.update_table("customers", pa.table({"id": [7], "name": ["eve"]}))
+    for each in (stream, resumed):
+        each.feed(orders((2, 7, 5.0), (3, 9, 1.0)), "orders")
+        assert rows(each.close()["named"]) == [
+            (1, 11, 7, "ann"),
+            (2, 12, 7, "eve"),
+            (3, 13, 9, None),
+        ]
+    other = group(named, tables={"customers": names})
+    with pytest.raises(DataError, match=r"no column customers\.id of type int64"):
+        other.update_table("customers", pa.table({"id": ["7"], "name": ["eve"]}))
+    other.feed(orders((1, 7, 5.0)), "orders")
+    assert rows(other.close()["named"]) == [(1, 11, 7, "ann")]
+
+
+def test_a_warning_names_the_stream_that_holds_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    stream = group(UNPAID)
+    for at in (1, 11):
+        stream.feed(orders((at, 7, 5.0)), "orders")
+    assert not caplog.records
+    stream.feed(orders((12, 7, 5.0)), "orders")
+    stream.feed(orders((20, 7, 5.0)), "orders")
+    assert [record.args[0] for record in caplog.records] == ["payments"]
+    assert "has had no row yet" in caplog.text
+    stream.feed(payments((15, 7, 5.0)), "payments")
+    stream.feed(orders((26, 7, 5.0)), "orders")
+    assert "payments is 11 ticks behind" in caplog.text

@@ -130,7 +130,7 @@ def aggregate(
     rows, bad_rows, errors = 0, 0, Counter[str]()
     row_plan = None
     if lived:
-        outcome, row_plan = _lived(lived, frames, time, fail_on_bad_rows)
+        outcome, row_plan = _lived(lived, frames, time, joined, fail_on_bad_rows)
         # Rows of a stream that aggregates read as well are counted with these.
         rows = sum(many for each, many in outcome.rows.items() if each not in inputs)
         bad_rows = sum(many for each, many in outcome.bad_rows.items() if each not in inputs)
@@ -174,6 +174,7 @@ def _lived(
     queries: Sequence[RowQuery],
     frames: Mapping[str, Source],
     time: str | Mapping[str, str],
+    tables: Mapping[str, pa.Table],
     fail_on_bad_rows: bool,
 ) -> tuple[RowOutcome, RowPlan]:
     """What row queries give, which run over frames in this process."""
@@ -191,7 +192,7 @@ def _lived(
             continue
         local[name] = frame
     times = {name: of_stream(time, name, "time") for name in local}
-    outcome = run_rows(queries, local, times)
+    outcome = run_rows(queries, local, times, tables)
     bad = [name for name, rows in outcome.bad_rows.items() if rows]
     if fail_on_bad_rows and bad:
         raise bad_rows_error(outcome.bad_rows[bad[0]], f"column {times[bad[0]]!r}")

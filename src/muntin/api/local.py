@@ -17,7 +17,7 @@ from muntin.plan import Strategy
 from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
 from muntin.planner.sharing import Optimizer, OptimizerName
-from muntin.queries import QueriesLike, all_queries
+from muntin.queries import QueriesLike, RowQuery, all_queries
 from muntin.queries import queries as read_queries
 from muntin.windows import DurationLike, duration
 from muntin.windows.edges import Slicing
@@ -93,7 +93,8 @@ def stream(
     are fed by hand, from any source; rows may be out of order by as much as ``lateness``.
 
     Args:
-        queries: SQL text, a path to a ``.sql`` file, queries, or a list of these.
+        queries: SQL text, a path to a ``.sql`` file, queries, or a list of these. With queries over
+            rows it is a :class:`StreamGroup` that runs, be it of one stream.
         schema: The columns of the batches: a pyarrow Schema, a mapping of names to Arrow types, or
             a frame that has such columns. Several streams are a mapping of their names to these;
             then :meth:`StreamGroup.feed` takes the name of the stream beside a batch.
@@ -140,6 +141,9 @@ def stream(
     is_fail("on_error", on_error, "null")
     is_fail("on_bad_row", on_bad_row, "skip")
     several = _several(schema)
+    if several is None and any(isinstance(each, RowQuery) for each in all_queries(queries)):
+        # Row queries run beside aggregates in a group, which may be of one stream.
+        several, name = {name or "": schema}, None
     if several is not None:
         from muntin.streams import open_group  # noqa: PLC0415 - it brings numba
 

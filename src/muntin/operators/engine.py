@@ -77,7 +77,10 @@ class RowEngine:
         return None if found == ALWAYS else found
 
     def feed(
-        self, batches: Mapping[str, pa.Table], watermarks: Mapping[str, int]
+        self,
+        batches: Mapping[str, pa.Table],
+        watermarks: Mapping[str, int],
+        joined: Mapping[str, pa.Table] | None = None,
     ) -> dict[str, pa.Table]:
         """Results that are due after some rows of each stream.
 
@@ -85,6 +88,7 @@ class RowEngine:
             batches: Rows by stream, none of them late.
             watermarks: After this batch: no row of the stream that comes later lies below it. A
                 stream that is not named keeps the one it has.
+            joined: The same rows joined with tables, for each leaf that reads them so.
         """
         if self._is_closed:
             raise DataError("the stream is closed", hint="feed rows before close()")
@@ -94,16 +98,21 @@ class RowEngine:
         for stream, batch in batches.items():
             self._rows[stream] += batch.num_rows
             self._see(stream, batch)
-        return self._run(batches)
+        return self._run({**batches, **(joined or {})})
 
-    def close(self, batches: Mapping[str, pa.Table] | None = None) -> dict[str, pa.Table]:
+    def close(
+        self,
+        batches: Mapping[str, pa.Table] | None = None,
+        joined: Mapping[str, pa.Table] | None = None,
+    ) -> dict[str, pa.Table]:
         """All results that are left, with their whole lifetimes: no more rows will come.
 
         Args:
             batches: The last rows of each stream, if there are any.
+            joined: The same rows joined with tables.
         """
         over = dict.fromkeys(self._watermarks, NEVER)
-        found = self.feed(batches or {}, over)
+        found = self.feed(batches or {}, over, joined)
         self._is_closed = True
         return found
 

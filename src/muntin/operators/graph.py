@@ -66,7 +66,7 @@ class Step:
         strict: Whether its rows may end before their time.
         lifetime: The longest that its rows with an end live.
         since: The first instant at which its rows are complete.
-        stream: The stream that a leaf reads.
+        stream: What a leaf reads: a stream, or a stream joined with tables.
     """
 
     key: Key
@@ -164,7 +164,7 @@ class Graph:
         since = self._complete(node)
         return self._put(
             Step(key, operator, (), (), strict=False, lifetime=lifetime(node), since=since,
-                 stream=node.stream)
+                 stream=node.feed)
         )  # fmt: skip
 
     def _partners(self, node: Exists, sources: Sequence[int], context: Context) -> int:

@@ -57,7 +57,8 @@ class Leaf:
         self._timeline = stream.timeline
         read = {stream.timeline.column}
         read |= set().union(*(each.value.columns for each in node.columns))
-        self._schema = pa.schema([field for field in stream.schema if field.name in read])
+        schema = stream.schema if node.relation is None else node.relation.schema
+        self._schema = pa.schema([field for field in schema if field.name in read])
         self._where = None if node.where is None else Evaluator([node.where])
         self._project = Projection(node.columns, self._schema)
         self._where_errors = 0

@@ -125,6 +125,18 @@ class FanOutSink(Sink[Tagged]):
         for takes, sink in self.parts:
             sink.declare({name: each for name, each in schemas.items() if takes.is_taken(name)})
 
+    def check_outputs(self, outputs: Mapping[str, str]) -> None:
+        """Ask each about the queries that it takes."""
+        for takes, sink in self.parts:
+            sink.check_outputs(
+                {name: each for name, each in outputs.items() if takes.is_taken(name)}
+            )
+
+    def reach(self, times: Mapping[str, pa.Scalar]) -> None:
+        """Tell each of the queries that it takes."""
+        for takes, sink in self.parts:
+            sink.reach({name: each for name, each in times.items() if takes.is_taken(name)})
+
     def commit(self, batch_id: int, entries: Sequence[Tagged]) -> None:
         """Commit each, in order."""
         for place, (_, sink) in enumerate(self.parts):

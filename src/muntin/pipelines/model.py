@@ -185,17 +185,20 @@ class Pipeline:
 
     def row_plan(self) -> RowPlan:
         """The operators of the queries over rows with lifetimes."""
-        return plan_rows(self.rows, self.streams)
+        return plan_rows(self.rows, self.streams, self.tables)
 
 
-def plan_rows(queries: Iterable[RowQuery], streams: Iterable[StreamSpec]) -> RowPlan:
-    """The plan of row queries over streams of a file."""
+def plan_rows(
+    queries: Iterable[RowQuery], streams: Iterable[StreamSpec], tables: Iterable[TableSpec] = ()
+) -> RowPlan:
+    """The plan of row queries over streams of a file, and its tables."""
     known = list(streams)
     schemas = {
         each.name: StreamSchema(each.schema, Timeline.of(each.schema, each.time)) for each in known
     }
     local = next((each.timezone for each in known if each.timezone), None)
-    return row_plan(queries, schemas, zone(local or "UTC"))
+    joined = {each.name: each.schema for each in tables}
+    return row_plan(queries, schemas, zone(local or "UTC"), joined)
 
 
 def _spark_options(form: str, options: Mapping[str, Any]) -> dict[str, str]:

@@ -250,6 +250,7 @@ class Rule:
 
 
 _PATH = {"path": Rule(text, required=True)}
+_LIVE = {"live": Rule(boolean, default=False)}
 _CSV = {"header": Rule(boolean, default=True), "delimiter": Rule(letter, default=",")}
 _BATCHES = {"files_per_batch": Rule(number(1, 1_000_000))}
 _STREAM = {
@@ -291,11 +292,12 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "parquet": dict(_PATH),
         "console": {"rows": Rule(number(1, 10_000), default=20)},
         "memory": {"max_rows": Rule(number(1, 10**12))},
-        "duckdb": dict(_PATH),
+        "duckdb": {**_PATH, **_LIVE},
         "postgres": {
             "url_env": Rule(variable, default="MUNTIN_POSTGRES_URL"),
             "schema": Rule(text, default="public"),
             "prefix": Rule(any_text, default=""),
+            **_LIVE,
         },
     },
 }

@@ -28,8 +28,10 @@ from muntin.queries import (
     SourceText,
     parse_file,
 )
+from muntin.queries.rows import selections
 from muntin.queries.source import Lines, shown
 from muntin.queries.spec import is_path, read_text
+from muntin.sinks.databases.live import LIVE_HINT
 
 EMPTY_HINT = "declare a stream and a query: CREATE STREAM ..., CREATE QUERY ..."
 
@@ -95,6 +97,7 @@ class _Reader:
         self._apply()
         routed = self._route()
         sinks = self._sinks()
+        self._check_live(sinks)
         self.problems += self.declarations.problems
         if self.problems:
             return None
@@ -182,8 +185,11 @@ class _Reader:
         names = [name.lower() for name in query.streams]
         if any(name in self.parsed.names["STREAM"] and name not in self.streams for name in names):
             return
+        joined = [each.table.lower() for one in selections(query.body) for each in one.tables]
+        if any(name in self.parsed.names["TABLE"] and name not in self.tables for name in joined):
+            return
         try:
-            plan_rows([query], self.streams.values())
+            plan_rows([query], self.streams.values(), self.tables.values())
         except QueryError as error:
             self.problems += error.problems
 
@@ -216,6 +222,25 @@ class _Reader:
             if isinstance(each, CreateSink):
                 self._sink(each, inserted.get(each.name.lower(), []), found)
         return tuple(sink for sink in found.values() if sink is not None)
+
+    def _check_live(self, sinks: tuple[SinkSpec, ...]) -> None:
+        """Problems of queries whose rows come too late for the live table they go to."""
+        if self.problems or self.declarations.problems:
+            return
+        for sink in sinks:
+            taken = {name.lower() for name in (self.queries if sink.takes_all else sink.queries)}
+            for name, statement in self.queries.items():
+                if not sink.options.get("live") or name not in taken:
+                    continue
+                if not isinstance(statement, CreateRows):
+                    continue
+                plan = plan_rows([statement.query], self.streams.values(), self.tables.values())
+                if plan.finals[0].shown == "final":
+                    message = (
+                        f"query {statement.query.name} shows a row once it has ended, so its live "
+                        f"table in {sink.name} would be empty"
+                    )
+                    self._report(statement.start, message, LIVE_HINT)
 
     def _sink(
         self, statement: CreateSink, inserted: list[str], found: dict[str, SinkSpec | None]

@@ -273,10 +273,13 @@ def make_sink(spec: SinkSpec, stream: str | None = None) -> Sink[Any]:
         path = Path(options["path"])
         return sinks.parquet(path if stream is None else path / stream.lower())
     if spec.format == "duckdb":
-        return sinks.duckdb(options["path"])
+        return sinks.duckdb(options["path"], live=options["live"])
     if spec.format == "postgres":
         return sinks.postgres(
-            url_env=options["url_env"], schema=options["schema"], prefix=options["prefix"]
+            url_env=options["url_env"],
+            schema=options["schema"],
+            prefix=options["prefix"],
+            live=options["live"],
         )
     if spec.format == "memory":
         return sinks.memory(options["max_rows"])

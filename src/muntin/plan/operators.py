@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from muntin.expressions import Bound
+from muntin.plan.relations import Relation, TableJoin
 from muntin.plan.timeline import Timeline
 
 # MON: results never end. WKS: all live equally long. WK: each end is known when a row is born.
@@ -39,13 +40,35 @@ class Column:
 class Windowed:
     """The rows of one stream that satisfy a condition, each alive for ``range`` ticks.
 
-    Without a range rows never end. The condition and the columns are bound to the stream's schema.
+    Without a range rows never end. The condition and the columns are bound to the stream's schema,
+    or to that of the rows joined with tables, where there is a ``relation``.
     """
 
     stream: str
     range: int | None
     where: Bound | None
     columns: tuple[Column, ...]
+    relation: Relation | None = None
+
+    @cached_property
+    def feed(self) -> str:
+        """What it reads: the stream, or the stream joined with tables."""
+        if self.relation is None:
+            return self.stream
+        return f"{self.stream}{''.join(map(_joined, self.relation.joins))}"
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of the stream that it needs, keys of tables among them, in order."""
+        bounds = [each.value for each in self.columns]
+        bounds += [] if self.where is None else [self.where]
+        names = {name for each in bounds for name in each.columns}
+        if self.relation is not None:
+            joins = self.relation.joins
+            names |= {name for join in joins for key, _ in join.keys for name in key.columns}
+            tables = {f"{join.prefix}." for join in joins}
+            names = {name for name in names if not any(map(name.startswith, tables))}
+        return tuple(sorted(names))
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -56,6 +79,11 @@ class Windowed:
     def label(self) -> Label:
         """How its rows end."""
         return "MON" if self.range is None else "WKS"
+
+
+def _joined(join: TableJoin) -> str:
+    keys = " and ".join(f"{key.key} = {name}" for key, name in join.keys)
+    return f" {join.kind} join {join.prefix} on {keys}"
 
 
 @dataclass(frozen=True)
@@ -246,6 +274,11 @@ class RowFinal:
     def streams(self) -> frozenset[str]:
         """The streams that the query reads: it moves by the least watermark of these."""
         return frozenset(each.stream for each in leaves(self.root))
+
+    @property
+    def shown(self) -> Literal["windows", "append", "final", "changes"]:
+        """How results reach a sink: ``windows`` and what entered or left, or by their lifetimes."""
+        return self.output if self.slide is None and self.show == "rows" else "windows"
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -65,14 +65,16 @@ WHERE NOT EXISTS (SELECT 1 AS `1` FROM payments [RANGE '1 hour'] AS p WHERE p.or
         stream: str,
         on: str,
         *,
-        window: DurationLike | Window,
+        window: DurationLike | Window | None = None,
         how: How = "inner",
         alias: str | None = None,
         unmatched: bool = False,
     ) -> RowBuilder:
         """Joins rows with those of another stream that are alive together with them.
 
-        ``unmatched`` pads only rows of an outer join that never have a partner.
+        Without a window it is a table: rows are joined with it as it is when they come, and
+        ``how`` is inner or left. ``unmatched`` pads only rows of an outer join that never have a
+        partner.
 
         >>> from muntin.queries import query
         >>> orders = query("paid").from_("orders", "o").window("10 minutes").select("o.id")
@@ -85,7 +87,10 @@ WHERE NOT EXISTS (SELECT 1 AS `1` FROM payments [RANGE '1 hour'] AS p WHERE p.or
         if how not in _HOW:
             hint = f"use one of {', '.join(_HOW)}"
             raise QueryError([Problem(f"there is no join of kind {shown(repr(how))}", hint=hint)])
-        spec = window if isinstance(window, Window) else Window(window)
+        spec = window if isinstance(window, Window | None) else Window(window)
+        if spec is None and (how not in ("inner", "left") or unmatched):
+            hint = "give it a window if it is a stream; a table takes inner or left"
+            raise QueryError([Problem(f"{shown(stream)} has no window", hint=hint)])
         label = None if alias is None else check_text(alias, "an alias")
         name, (condition,) = check_text(stream, "the name of a stream"), checked((on,))
         joined = _Joined(name, label, spec, how, condition, unmatched)
@@ -211,7 +216,7 @@ class _Joined:
 
     stream: str
     alias: str | None
-    spec: Window
+    spec: Window | None
     how: How
     on: str
     unmatched: bool
@@ -222,11 +227,13 @@ class _Joined:
         return f"{word}JOIN {source} ON {self.on}{' EMIT UNMATCHED' if self.unmatched else ''}"
 
 
-def _source(stream: str, alias: str | None, spec: Window, time: str | None, inside: bool) -> str:
-    window = window_text(spec, time)
-    if inside:
+def _source(
+    stream: str, alias: str | None, spec: Window | None, time: str | None, inside: bool
+) -> str:
+    window = "" if spec is None else f" {window_text(spec, time)}"
+    if inside and window:
         window = f"{window[:-1]} INTERNAL]"
-    return f"{dotted(stream)} {window}{'' if alias is None else f' AS {quote(alias)}'}"
+    return f"{dotted(stream)}{window}{'' if alias is None else f' AS {quote(alias)}'}"
 
 
 def _items(texts: tuple[str, ...], named: dict[str, str]) -> tuple[tuple[str, str | None], ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
 from muntin.errors import Problem
-from muntin.queries.query import Output
+from muntin.queries.query import Join, Output
 from muntin.queries.source import SourceText, problem_at
 from muntin.queries.sql.normalize import canonical_text, dotted, quote
 from muntin.windows import duration_text
@@ -67,7 +67,8 @@ class Selection:
     """One SELECT over windowed streams.
 
     ``items`` are its columns; the name of one that stands for all columns of a stream, or of all
-    streams, is ``*``. ``where`` and every one of ``exists`` must hold.
+    streams, is ``*``. ``where`` and every one of ``exists`` must hold. ``tables`` have no windows:
+    a row of a stream is joined with them as they are when it comes.
     """
 
     sources: tuple[RowSource, ...]
@@ -75,6 +76,7 @@ class Selection:
     where: exp.Expr | None = None
     exists: tuple[Existence, ...] = ()
     distinct: bool = False
+    tables: tuple[Join, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +203,13 @@ def sources(body: Body) -> Iterator[RowSource]:
         yield from selection.sources
 
 
+def timeless(query: RowQuery) -> RowQuery:
+    """A query over one SELECT whose windows do not name the time columns of their streams."""
+    assert isinstance(query.body, Selection)
+    sources = tuple(replace(source, time=None) for source in query.body.sources)
+    return replace(query, body=replace(query.body, sources=sources))
+
+
 class _Text:
     """The canonical text of one query."""
 
@@ -221,12 +230,14 @@ class _Text:
     def selection(self, selection: Selection, inner: bool = False) -> str:
         items = ", ".join(_item(item) for item in selection.items)
         # Without a second stream nothing is qualified, so that the alias says nothing.
-        labelled = inner or len(selection.sources) > 1 or bool(selection.exists)
+        several = len(selection.sources) > 1 or bool(selection.tables)
+        labelled = inner or several or bool(selection.exists)
         first, *others = (self.source(source, labelled) for source in selection.sources)
         joins = "".join(
             _joined(source, text)
             for source, text in zip(selection.sources[1:], others, strict=True)
         )
+        joins += "".join(f" {table.sql()}" for table in selection.tables)
         words = [f"SELECT {'DISTINCT ' if selection.distinct else ''}{items} FROM {first}{joins}"]
         conditions = [] if selection.where is None else [_conjunct(selection.where)]
         conditions += [self.existence(each) for each in selection.exists]

@@ -99,6 +99,22 @@ class Sink(ABC, Generic[Entry]):
     def declare(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Take note of queries and the columns of their results, before any result."""
 
+    def check_outputs(self, outputs: Mapping[str, str]) -> None:
+        """Refuse queries that it cannot take, with what to write; before `declare`.
+
+        Args:
+            outputs: How each query shows its results: ``windows``, or for rows with lifetimes
+                ``append``, ``final`` or ``changes``.
+        """
+
+    def reach(self, times: Mapping[str, pa.Scalar]) -> None:
+        """Take note of how far results have come, before a batch is committed.
+
+        Args:
+            times: By query over rows with lifetimes, the least W of the streams it reads, as a
+                time of its results: what ends by then has ended for good.
+        """
+
     def close(self) -> None:
         """Finish what goes on in the background."""
 

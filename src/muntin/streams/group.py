@@ -15,13 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.display import count
+from muntin.engine.tables.feeds import TableFeeds
 from muntin.engine.watermarks import Watermarks
 from muntin.errors import DataError, Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.frames import read_frame
 from muntin.operators import RowEngine
 from muntin.plan import SharedPlan
-from muntin.plan.operators import RowPlan, StreamSchema, Windowed, leaves
+from muntin.plan.operators import RowPlan, StreamSchema, leaves
+from muntin.plan.relations import table_named
 from muntin.planner.rows import row_plan
 from muntin.planner.steps.bind import bind_query
 from muntin.queries import (
@@ -38,7 +40,7 @@ from muntin.results import Results, TableAnswer
 from muntin.streams.intake import Batch, Intake
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
-from muntin.streams.progress import GroupProgress, StreamProgress
+from muntin.streams.progress import GroupProgress, HolderWarning, StreamProgress
 
 # What a snapshot begins with; another layout gets another number.
 MARK = b"muntin streams 1\n"
@@ -100,8 +102,12 @@ class StreamGroup(Lifecycle):
         lateness = {name: engine.lateness or 0 for name, engine in engines.items()}
         self._watermarks = Watermarks(lateness, idle, _now())
         self._rows = RowEngine(self._planned(self._catalog))
+        # Keys of tables that failed, by query.
+        self._failed: Counter[str] = Counter()
+        self._feeds = TableFeeds(self._rows.plan, self._tables, self._failed)
         first = next(iter(self._members.values()))
         self._restore = read_frame(first.engine.plan.source.empty_table()).restore
+        self._warning = HolderWarning()
 
     def feed(self, batch: Any, name: str | None = None) -> Results:
         """Take in a batch of one stream, and answer what it makes due.
@@ -131,7 +137,9 @@ class StreamGroup(Lifecycle):
         with self._changing():
             self._watermarks.take(name, largest, _now())
             found |= self._settled()
-            found |= self._rows.feed({name: rows}, self._watermarks.watermarks)
+            joined = self._feeds.join({name: rows})
+            found |= self._rows.feed({name: rows}, self._watermarks.watermarks, joined)
+        self._warning.check(self._watermarks, self._rows.plan)
         return self._results(found, given.rows, before)
 
     def advance(self, to: Any, name: str | None = None) -> Results:
@@ -209,20 +217,31 @@ class StreamGroup(Lifecycle):
             if found != [final.query for final in engine.plan.finals]:
                 engine.replace(found)
         if plan != self._rows.plan:
+            feeds = TableFeeds(plan, self._tables, self._failed)
             self._rows.adopt(plan)
+            self._feeds = feeds
         self._catalog = catalog
 
     def _planned(self, catalog: Iterable[AnyQuery]) -> RowPlan:
         rows = [query for query in catalog if isinstance(query, RowQuery)]
         streams = {name: member.schema for name, member in self._members.items()}
-        return row_plan(rows, streams, self._zone)
+        tables = {name: table.schema for name, table in self._tables.items()}
+        return row_plan(rows, streams, self._zone, tables)
+
+    @property
+    def _tables(self) -> Mapping[str, pa.Table]:
+        """What rows may be joined with; all streams have the same."""
+        return next(iter(self._members.values())).engine.tables
 
     def update_table(self, name: str, frame: Any) -> None:
         """Join rows from the next batch on with another version of a table; those before stay."""
         self._check()
         table = read_frame(frame).table()
+        tables = {**self._tables, table_named(name, self._tables): table}
+        feeds = TableFeeds(self._rows.plan, tables, self._failed)
         for member in self._members.values():
             member.engine.update_table(name, table)
+        self._feeds = feeds
 
     def queries(self) -> list[AnyQuery]:
         """The queries that run, in the order they joined."""
@@ -280,6 +299,7 @@ class StreamGroup(Lifecycle):
         for name, each in held["clocks"].items():
             self._watermarks.clocks[name] = replace(each, spoke=now)
         self._rows = RowEngine.restore(*held["rows"])
+        self._feeds = TableFeeds(self._rows.plan, self._tables, self._failed)
 
     def close(self) -> Results:
         """Answer all that is left, and end the streams."""
@@ -293,7 +313,7 @@ class StreamGroup(Lifecycle):
         return self._results(found, 0, before)
 
     def __repr__(self) -> str:
-        names = ", ".join(self._members)
+        names = ", ".join(self._members) or "one stream"
         return f"<StreamGroup of {count(len(self._catalog), 'query')} over {names}>"
 
     def _named(self, name: str | None) -> str:
@@ -314,7 +334,7 @@ class StreamGroup(Lifecycle):
         for final in self._rows.plan.finals:
             for leaf in leaves(final.root):
                 if leaf.stream == name:
-                    needed |= dict.fromkeys(_columns(leaf))
+                    needed |= dict.fromkeys(leaf.reads)
         missing = [each for each in needed if each not in batch.kept.column_names]
         if missing:
             raise DataError(
@@ -322,7 +342,7 @@ class StreamGroup(Lifecycle):
             )
 
     def _errors(self) -> Counter[str]:
-        found = Counter(self._rows.errors)
+        found = Counter(self._rows.errors) + self._failed
         for member in self._members.values():
             found.update(member.engine.statistics.errors)
         return found
@@ -341,11 +361,6 @@ class StreamGroup(Lifecycle):
             answers[query.name] = TableAnswer(table, self._restore)
         plan_of = self._rows.plan if self._rows.plan.finals else None
         return Results(answers, self.plan(), rows=rows, errors=errors, row_plan=plan_of)
-
-
-def _columns(leaf: Windowed) -> list[str]:
-    values = [each.value for each in leaf.columns]
-    return sorted({name for each in (*values, leaf.where) if each for name in each.columns})
 
 
 def _now() -> int:

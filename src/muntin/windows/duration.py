@@ -63,9 +63,14 @@ def duration_text(microseconds: int) -> str:
 
     >>> duration_text(720_000_000), duration_text(-1_500_000)
     ('12 minutes', '-1500 milliseconds')
+    >>> duration_text(3_600_000_001)
+    '1 hour 1 microsecond'
     """
     if microseconds == 0:
         return "0 seconds"
+    if microseconds > 1 and microseconds % 1_000_000 == 1:
+        # One tick more than something that people write: it closes a half-open interval.
+        return f"{duration_text(microseconds - 1)} 1 microsecond"
     name, length = next(unit for unit in SHOWN_UNITS if microseconds % unit[1] == 0)
     count = microseconds // length
     return f"{count} {name}" if abs(count) == 1 else f"{count} {name}s"

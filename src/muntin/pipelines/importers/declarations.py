@@ -50,6 +50,8 @@ class DeclarationTranslator:
         self.roles = roles
         self.flink = flink
         self.folder = folder
+        # The times that joins of streams compare, by the streams' names in lower case.
+        self.times: dict[str, str] = {}
 
     def types(self, tables: Sequence[ForeignTable]) -> dict[str, dict[str, str]]:
         """The types of the declared columns of each table; names are in lower case."""
@@ -106,6 +108,8 @@ class DeclarationTranslator:
         if table.watermarks:
             return table.watermarks[0].column
         name = table.name.lower()
+        if name in self.times:
+            return self.times[name]
         used = [query.time for query in queries if query.source.lower() == name and query.time]
         if used:
             return used[0]

@@ -9,7 +9,7 @@ from typing import Literal
 from muntin.errors import Problem, QueryError
 from muntin.pipelines.checks import QueryChecker
 from muntin.pipelines.importers.declarations import DeclarationTranslator
-from muntin.pipelines.importers.queries import QueryTranslator, check_sink
+from muntin.pipelines.importers.queries import QueryTranslator, check_row_sink, check_sink
 from muntin.pipelines.importers.reader import Dialect, Entry, detect, read_entries, roles
 from muntin.pipelines.importers.statements import (
     ForeignQuery,
@@ -21,10 +21,11 @@ from muntin.pipelines.importers.statements import (
 )
 from muntin.pipelines.importers.views import write_out_views
 from muntin.pipelines.importers.writer import block, query_text
-from muntin.pipelines.model import Pipeline, PipelineError
+from muntin.pipelines.model import Pipeline, PipelineError, plan_rows
 from muntin.pipelines.reader import read
-from muntin.queries import CreateQuery
+from muntin.queries import CreateQuery, CreateRows
 from muntin.queries.reader import QueryNames
+from muntin.queries.rows import sources, timeless
 from muntin.queries.spec import is_path, read_text
 
 NOTHING_HINT = "CREATE TABLE and SELECT over windows, in Spark's or Flink's SQL, are carried over"
@@ -86,6 +87,7 @@ class _Importer:
         self.declarations = DeclarationTranslator(
             self.notes, self.roles, self.flink, folder, timezone
         )
+        self.joins: dict[int, CreateRows] = {}
         self.queries = self._queries()
         self._declare()
         self._check()
@@ -134,8 +136,13 @@ class _Importer:
             for remark in one.remarks if isinstance(one, ForeignQuery) else ():
                 self.notes.remark(remark)
             query = translator.translate(number, entry, names, named)
-            if query is not None:
+            if isinstance(query, CreateRows):
+                self.joins[number] = query
+            elif query is not None:
                 found[number] = query
+        for joined in self.joins.values():
+            times = {one.stream.lower(): one.time for one in sources(joined.query.body)}
+            self.declarations.times |= {name: time for name, time in times.items() if time}
         return found
 
     def _declare(self) -> None:
@@ -179,10 +186,21 @@ class _Importer:
             for problem in checkers[stream.name].problems(statement):
                 self.notes.take(problem)
                 self.queries.pop(number, None)
+        for number, joined in list(self.joins.items()):
+            self.notes.statement = number
+            try:
+                plan_rows([joined.query], known.streams, known.tables)
+            except QueryError as error:
+                for problem in error.problems:
+                    self.notes.take(problem)
+                del self.joins[number]
+            else:
+                self.joins[number] = replace(joined, query=timeless(joined.query))
 
     def _write(self) -> None:
         """Queries where they stand, and the sinks that they go to."""
-        sinks = {one.sink.name.lower() for one in self.queries.values() if one.sink is not None}
+        asked = {**self.queries, **self.joins}
+        sinks = {one.sink.name.lower() for one in asked.values() if one.sink is not None}
         declared: dict[str, ForeignTable] = {}
         for number, entry in enumerate(self.entries):
             one, self.notes.statement = entry.foreign, number
@@ -193,11 +211,14 @@ class _Importer:
                 entry.texts.append(self.declarations.sink(one))
             elif one.select is None:
                 self.notes.add(one.start, "no query goes to this sink", SINK_HINT)
-        for number, statement in self.queries.items():
+        for number, statement in asked.items():
             sink, self.notes.statement = statement.sink, number
             name = None if sink is None else sink.name
             if name is not None and name.lower() in declared:
-                check_sink(statement, declared[name.lower()], self.notes)
+                if isinstance(statement, CreateRows):
+                    check_row_sink(statement, declared[name.lower()], self.notes)
+                else:
+                    check_sink(statement, declared[name.lower()], self.notes)
             elif name is not None and sink is not None and name.lower() in sinks:
                 sinks.discard(name.lower())
                 text = self.declarations.undeclared_sink(name, sink.start)
@@ -249,11 +270,13 @@ class _Importer:
             self.notes.add(offset, problem.message, problem.hint or NOTHING_HINT)
             self.entries[number].texts.clear()
             self.queries.pop(number, None)
+            self.joins.pop(number, None)
         self._drop_idle_sinks()
 
     def _drop_idle_sinks(self) -> None:
         """A sink that no query names would take the results of all."""
-        used = {one.sink.name.lower() for one in self.queries.values() if one.sink is not None}
+        asked = [*self.queries.values(), *self.joins.values()]
+        used = {one.sink.name.lower() for one in asked if one.sink is not None}
         for entry in self.entries:
             one = entry.foreign
             name = one.name.lower() if isinstance(one, ForeignTable) else ""

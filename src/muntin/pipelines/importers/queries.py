@@ -7,20 +7,24 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from muntin.display import count
+from muntin.pipelines.importers.intervals import Interval, interval_of, make_windows
 from muntin.pipelines.importers.reader import Entry, Role
 from muntin.pipelines.importers.statements import ForeignQuery, ForeignTable, Notes, spell_casts
 from muntin.pipelines.importers.windows import Refusal, WindowTranslator
-from muntin.queries import CreateQuery, Reference
+from muntin.queries import CreateQuery, CreateRows, Query, Reference, RowQuery
+from muntin.queries.analysis.rows import analyze_rows
 from muntin.queries.analysis.select import analyze
 from muntin.queries.query import BOUNDS, is_column
 from muntin.queries.reader import QueryNames
 from muntin.queries.report import Report
 from muntin.queries.source import position, shown
 from muntin.queries.sql.aggregate_calls import as_call
+from muntin.queries.sql.joins import REFUSED_JOINS
 from muntin.queries.sql.normalize import is_plain
 
 COLUMNS_HINT = "results are the bounds of the window, the groups, then the aggregates"
 LOOKUP_HINT = "it is read again when its files change; see refresh in docs/sql-files.md"
+LIFETIME_HINT = "a pair is alive while both its rows are: see docs/joins.md"
 VERSION_HINT = "join the table as it is now, or have the value in the rows of the stream"
 
 
@@ -51,7 +55,7 @@ class QueryTranslator:
 
     def translate(
         self, number: int, entry: Entry, names: QueryNames, views: set[str]
-    ) -> CreateQuery | None:
+    ) -> CreateQuery | CreateRows | None:
         """The query of a statement, or None after it is noted why there is none."""
         foreign = entry.foreign
         assert isinstance(foreign, ForeignQuery | ForeignTable)
@@ -66,9 +70,13 @@ class QueryTranslator:
         names.used.add(name.lower())
         text = self.notes.lines.slice(foreign.start, foreign.start + len(entry.original))
         report = Report(text, name, foreign.start)
+        query: Query | RowQuery | None
         try:
-            self._rewrite(select, foreign, views)
-            query = analyze(select, name, report)
+            is_joined = self._rewrite(select, foreign, views)
+            if is_joined:
+                query = analyze_rows(select, name, {}, report)
+            else:
+                query = analyze(select, name, report)
         except Refusal as refusal:
             report.add(refusal.node, refusal.message, refusal.hint)
             query = None
@@ -76,22 +84,30 @@ class QueryTranslator:
             self.notes.take(problem)
         if query is None or report.problems:
             return None
+        if isinstance(query, RowQuery):
+            return CreateRows(query, False, sink, foreign.start)
         table = select.find(exp.Table)
         start = foreign.start if table is None else position(table.this)
         return CreateQuery(query, False, sink, foreign.start, start or foreign.start)
 
     def _rewrite(
         self, select: exp.Expr, foreign: ForeignQuery | ForeignTable, views: set[str]
-    ) -> None:
+    ) -> bool:
+        """Bring a SELECT to what Muntin reads; whether it joins streams."""
         start = foreign.start
         while isinstance(select, exp.Subquery) and select.is_wrapper:
             select = select.this
         if not isinstance(select, exp.Select):
-            return
+            return False
         if isinstance(foreign, ForeignQuery) and foreign.sink is not None:
             self._name_columns(select, foreign, foreign.sink)
         self._look_up(select)
+        interval = interval_of(select, self.tables)
         WindowTranslator(select, start, self.notes).translate()
+        if interval is not None:
+            self._join_streams(select, interval)
+        else:
+            _check_sides(select)
         tables = list(select.find_all(exp.Table))
         for table in tables:
             name = table.name.lower()
@@ -102,6 +118,21 @@ class QueryTranslator:
         spell_casts(select, self.flink)
         if self.flink:
             keep_whole(select, self._columns(tables))
+        return interval is not None
+
+    def _join_streams(self, select: exp.Select, interval: Interval) -> None:
+        """An interval join, as a join of windowed streams; both must be declared."""
+        sides = (select.args["from_"].this, select.args["joins"][0].this)
+        for table, time in zip(sides, interval.times, strict=True):
+            declared = self.tables.get(table.name.lower())
+            if declared is None:
+                message = f"nothing declares {shown(table.name)}"
+                raise Refusal(table, message, "declare both streams of a join with CREATE TABLE")
+            marks = [mark.column.lower() for mark in declared.watermarks]
+            if marks and time.lower() not in marks:
+                message = f"{shown(time)} is not the time of {shown(table.name)}"
+                raise Refusal(table, message, "compare the columns that have watermarks")
+        make_windows(select, interval)
 
     def _name_columns(self, select: exp.Select, foreign: ForeignQuery, sink: Reference) -> None:
         """A table is filled by position: its columns give their names to those of SELECT."""
@@ -155,6 +186,20 @@ class QueryTranslator:
             for name, kind in self.types.get(table.name.lower(), {}).items():
                 found[name] = kind if found.get(name, kind) == kind else ""
         return found
+
+
+def _check_sides(select: exp.Select) -> None:
+    """Refuses outer joins of tables other than LEFT."""
+    for join in select.args.get("joins") or ():
+        side = join.args.get("side")
+        if side in ("RIGHT", "FULL"):
+            raise Refusal(join.this, f"{side} JOIN is not supported", REFUSED_JOINS[side])
+
+
+def check_row_sink(statement: CreateRows, table: ForeignTable, notes: Notes) -> None:
+    """Note that rows with lifetimes have two columns more than the table they went to."""
+    message = f"results for {shown(table.name)} begin with valid_from and valid_to"
+    notes.add(statement.start, message, LIFETIME_HINT, lost=False)
 
 
 def check_sink(statement: CreateQuery, table: ForeignTable, notes: Notes) -> None:

@@ -11,6 +11,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.pipelines.importers.grammar import FlinkTokens, ForeignGrammar
+from muntin.pipelines.importers.intervals import interval_of
 from muntin.pipelines.importers.statements import (
     ForeignNode,
     ForeignQuery,
@@ -149,9 +150,14 @@ def roles(statements: Sequence[ForeignStatement]) -> dict[str, Role]:
             found[statement.name.lower()] = "sink"
         elif isinstance(statement, ForeignQuery) and statement.sink is not None:
             found[statement.sink.name.lower()] = "sink"
+    tables = {one.name.lower(): one for one in statements if isinstance(one, ForeignTable)}
     for statement in statements:
         if isinstance(statement, ForeignTable | ForeignQuery) and statement.select is not None:
             _tables_read(statement.select, found)
+            if interval_of(statement.select, tables) is not None:
+                for table in statement.select.find_all(exp.Table):
+                    if found.get(table.name.lower()) != "sink":
+                        found[table.name.lower()] = "stream"
     return found
 
 

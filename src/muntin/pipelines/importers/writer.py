@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot.tokenizer_core import TokenType
 
 from muntin.pipelines.importers.statements import Note
-from muntin.queries import Query
+from muntin.queries import Query, RowQuery
 from muntin.queries.source import printable
 from muntin.queries.sql.dialect import tokenizer
 from muntin.queries.sql.normalize import quote
@@ -21,6 +21,7 @@ _BREAKS = (
     TokenType.HAVING,
     TokenType.JOIN,
 )
+_SIDES = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL)
 MAX_WIDTH = 100
 
 
@@ -59,7 +60,7 @@ def _value(text: str) -> str:
     return f"'{escaped}'"
 
 
-def query_text(query: Query, sink: str | None) -> str:
+def query_text(query: Query | RowQuery, sink: str | None) -> str:
     """CREATE QUERY, or INSERT INTO a sink, with a line for each clause."""
     text = query.sql()
     head = f"CREATE QUERY {quote(query.name)} AS "
@@ -79,7 +80,7 @@ def _lines(select: str) -> list[str]:
         if depth or kind not in _BREAKS:
             continue
         before = tokens[number - 1] if number else token
-        left = kind == TokenType.JOIN and before.token_type == TokenType.LEFT
+        left = kind == TokenType.JOIN and before.token_type in _SIDES
         cuts.append(before.start if left else token.start)
     ends = [*cuts[1:], len(select)]
     return [select[start:end].strip() for start, end in zip(cuts, ends, strict=True)]

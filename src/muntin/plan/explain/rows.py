@@ -102,6 +102,13 @@ def _length(ticks: int, final: RowFinal) -> str:
     return f"{ticks:,}" if final.timeline.plain else duration_text(ticks)
 
 
+def _tables(leaf: Windowed) -> str:
+    """The tables that rows are joined with as they come."""
+    joins = () if leaf.relation is None else leaf.relation.joins
+    words = {"inner": "JOIN", "left": "LEFT JOIN"}
+    return "".join(f" {words[join.kind]} {join.table}" for join in joins)
+
+
 class _Operators:
     """The operators of one query, as items."""
 
@@ -127,7 +134,7 @@ class _Operators:
         if isinstance(node, Windowed):
             ever = node.range is None
             window = "UNBOUNDED" if ever else f"RANGE {_length(node.range or 0, self.final)}"
-            return f"{node.stream} [{window}]"
+            return f"{node.stream} [{window}]{_tables(node)}"
         if isinstance(node, Difference):
             return _SETS[node.kind]
         if isinstance(node, Exists):

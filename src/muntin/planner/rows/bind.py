@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
+import pyarrow as pa
 from sqlglot import exp
 
 from muntin.errors import Problem, QueryError, did_you_mean
@@ -37,9 +38,12 @@ TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
 
 
 def row_plan(
-    queries: Iterable[RowQuery], streams: Mapping[str, StreamSchema], zone: Zone = UTC
+    queries: Iterable[RowQuery],
+    streams: Mapping[str, StreamSchema],
+    zone: Zone = UTC,
+    tables: Mapping[str, pa.Schema] | None = None,
 ) -> RowPlan:
-    """The plan of some row queries over streams by name.
+    """The plan of some row queries over streams by name, and tables that they are joined with.
 
     A single stream whose name is empty is what any name in FROM means.
 
@@ -50,7 +54,7 @@ def row_plan(
     finals: list[RowFinal] = []
     for query in queries:
         try:
-            finals.append(bind_rows(query, streams, zone))
+            finals.append(bind_rows(query, streams, zone, tables))
         except QueryError as error:
             problems += error.problems
     if problems:
@@ -58,7 +62,12 @@ def row_plan(
     return RowPlan(dict(streams), tuple(finals))
 
 
-def bind_rows(query: RowQuery, streams: Mapping[str, StreamSchema], zone: Zone = UTC) -> RowFinal:
+def bind_rows(
+    query: RowQuery,
+    streams: Mapping[str, StreamSchema],
+    zone: Zone = UTC,
+    tables: Mapping[str, pa.Schema] | None = None,
+) -> RowFinal:
     """Bind a row query, or raise a :class:`QueryError` that points into its text.
 
     Conditions that one stream decides go to its leaf, which has only the columns that somebody
@@ -75,14 +84,21 @@ def bind_rows(query: RowQuery, streams: Mapping[str, StreamSchema], zone: Zone =
     >>> final.output, final.root.label, final.schema.names
     ('append', 'WK', ['valid_from', 'valid_to', 'v'])
     """
-    return _Binding(query, streams, zone).final()
+    return _Binding(query, streams, zone, tables or {}).final()
 
 
 class _Binding:
     """One query on its way into a plan."""
 
-    def __init__(self, query: RowQuery, streams: Mapping[str, StreamSchema], zone: Zone) -> None:
+    def __init__(
+        self,
+        query: RowQuery,
+        streams: Mapping[str, StreamSchema],
+        zone: Zone,
+        tables: Mapping[str, pa.Schema],
+    ) -> None:
         self.query = query
+        self.tables = tables
         self.zone = zone
         self.streams = streams
         self._lowered = {name.lower(): name for name in streams}
@@ -189,7 +205,7 @@ class _Binding:
 
     def _selection(self, selection: Selection) -> Node:
         scope = Scope(self.query, self.zone)
-        joining = Joining(selection, scope, self.stream)
+        joining = Joining(selection, scope, self.stream, self.tables)
         items = list(self._items(selection, scope))
         leaf = joining.leaf()
         if leaf is not None:

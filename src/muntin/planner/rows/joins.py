@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -14,11 +14,13 @@ from muntin.expressions.types import name_of
 from muntin.plan.operators import Column, Exists, Join, Node, Select, StreamSchema, Union
 from muntin.planner.rows.keys import COMMON_HINT, Equality, equality, key_classes
 from muntin.planner.rows.scope import Leaf, Scope, conjunction
+from muntin.planner.rows.tables import attach_table
 from muntin.queries import Existence, RowSource, Selection
 from muntin.queries.analysis.joins import conjuncts
 from muntin.queries.query import column
 
 Find: TypeAlias = Callable[[RowSource], tuple[str, StreamSchema]]
+Tables: TypeAlias = Mapping[str, pa.Schema]
 
 KEY_HINT = "compare a column of each with =, for example o.id = p.order_id"
 CORRELATED_HINT = "write NOT EXISTS (SELECT ... WHERE p.x = o.x AND ...)"
@@ -31,15 +33,17 @@ class Joining:
     operators are built from the leaves up.
     """
 
-    def __init__(self, selection: Selection, scope: Scope, find: Find) -> None:
+    def __init__(self, selection: Selection, scope: Scope, find: Find, tables: Tables) -> None:
         self.scope = scope
         self.selection = selection
         self.on: list[list[exp.Expr]] = []
         for source in selection.sources:
             self._add(source, find)
+        for join in selection.tables:
+            attach_table(join, scope, tables)
         where = [] if selection.where is None else conjuncts(selection.where)
         self.where = [scope.resolve(part) for part in where]
-        self.exists = [_Partner(each, scope, find) for each in selection.exists]
+        self.exists = [_Partner(each, scope, find, tables) for each in selection.exists]
         self.inner = all(source.kind == "inner" for source in selection.sources)
 
     def _add(self, source: RowSource, find: Find) -> None:
@@ -243,11 +247,11 @@ def _all_columns(node: Node) -> tuple[Column, ...]:
 class _Partner:
     """One EXISTS or IN, inside the SELECT that it is a condition of."""
 
-    def __init__(self, existence: Existence, outer: Scope, find: Find) -> None:
+    def __init__(self, existence: Existence, outer: Scope, find: Find, tables: Tables) -> None:
         self.existence = existence
         self.outer = outer
         self.scope = Scope(outer.query, outer.zone, outer)
-        self.joining = Joining(existence.selection, self.scope, find)
+        self.joining = Joining(existence.selection, self.scope, find, tables)
         self.null_aware = existence.value is not None and existence.negated
         self.value: exp.Expr | None = None
         if existence.value is not None:

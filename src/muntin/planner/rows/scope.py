@@ -15,6 +15,7 @@ from muntin.expressions.tree import Node as ExpressionNode
 from muntin.expressions.types import name_of
 from muntin.expressions.zones import Zone
 from muntin.plan.operators import Column, StreamSchema, Windowed
+from muntin.plan.relations import Relation, TableJoin
 from muntin.queries import RowQuery, RowSource
 from muntin.queries.names import Names, Origin
 from muntin.queries.query import column
@@ -34,12 +35,14 @@ class Leaf:
         used: The columns that somebody needs, in the order they were asked for.
         computed: Further columns by their key: join keys that are not plain columns.
         where: The conditions that only its own columns decide, over the stream's names.
+        joins: The tables that its rows are joined with; ``stream`` has their columns, too.
     """
 
     source: RowSource
     stream: StreamSchema
     name: str
     prefix: str
+    joins: list[TableJoin] = field(default_factory=list)
     nullable: bool = False
     used: dict[str, None] = field(default_factory=dict)
     computed: dict[str, Column] = field(default_factory=dict)
@@ -48,6 +51,12 @@ class Leaf:
     def named(self, own: str) -> str:
         """A column of the stream as the plan names it."""
         return f"{self.prefix}.{own}"
+
+    def attach(self, join: TableJoin, columns: Iterable[pa.Field]) -> None:
+        """Joins its rows with a table, whose columns are its own from then on."""
+        schema = pa.schema([*self.stream.schema, *columns])
+        self.stream = StreamSchema(schema, self.stream.timeline)
+        self.joins.append(join)
 
 
 class Scope:
@@ -60,6 +69,8 @@ class Scope:
         self.leaves: list[Leaf] = []
         self.names = Names()
         self.homes: dict[str, Leaf] = {}
+        # What each stream and table of FROM is called, and its columns as the plan names them.
+        self.shown: list[tuple[str, dict[str, str], frozenset[str]]] = []
 
     def add(self, source: RowSource, name: str, stream: StreamSchema) -> None:
         """Adds the next stream of FROM."""
@@ -75,8 +86,15 @@ class Scope:
         columns = {leaf.named(own): own for own in stream.schema.names}
         merged = frozenset(name.lower() for name in source.using)
         self.leaves.append(leaf)
-        self.names.add(Origin(source.label, columns, merged))
+        self.add_columns(leaf, source.label, columns, merged)
+
+    def add_columns(
+        self, leaf: Leaf, label: str, columns: dict[str, str], merged: frozenset[str]
+    ) -> None:
+        """Adds columns of a leaf: their names in the plan, and by themselves."""
+        self.names.add(Origin(label, columns, merged))
         self.homes |= dict.fromkeys(columns, leaf)
+        self.shown.append((label, columns, merged))
 
     def _around(self) -> Iterator[Scope]:
         scope: Scope | None = self
@@ -105,7 +123,7 @@ class Scope:
         """Whether this SELECT itself, not one around it, has a column."""
         label = part.table.lower()
         if label:
-            return any(leaf.source.label.lower() == label for leaf in self.leaves)
+            return any(each.lower() == label for each, _, _ in self.shown)
         return any(origin.find(part.name) for origin in self.names.origins)
 
     def need(self, nodes: Iterable[exp.Expr]) -> None:
@@ -126,15 +144,11 @@ class Scope:
     def stars(self, node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
         """The columns that a * stands for, each with its own name; merged ones come once."""
         label = node.text("table").lower() if isinstance(node, exp.Column) else ""
-        found = False
-        for leaf in self.leaves:
-            if label and leaf.source.label.lower() != label:
-                continue
-            found = True
-            merged = () if label else {name.lower() for name in leaf.source.using}
-            for own in leaf.stream.schema.names:
-                if own.lower() not in merged:
-                    yield own, column(leaf.named(own), position(node))
+        found = [each for each in self.shown if not label or each[0].lower() == label]
+        for _, columns, merged in found:
+            for name, own in columns.items():
+                if label or own.lower() not in merged:
+                    yield own, column(name, position(node))
         if not found:
             raise self.error(node, f"there is no stream called {label}", "name one of FROM")
 
@@ -174,7 +188,10 @@ class Scope:
         """The leaf of the plan with some columns."""
         where = conjunction(leaf.where)
         condition = None if where is None else self.condition(where, leaf.stream.schema)
-        return Windowed(leaf.name, self.ticks(leaf.source), condition, columns)
+        relation = None
+        if leaf.joins:
+            relation = Relation(tuple(leaf.joins), leaf.stream.schema, self.zone)
+        return Windowed(leaf.name, self.ticks(leaf.source), condition, columns, relation)
 
     def ticks(self, source: RowSource) -> int:
         """How long rows of a stream live: ``[NOW]`` is one tick."""

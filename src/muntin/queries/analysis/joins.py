@@ -44,6 +44,24 @@ def read_joins(
     return tuple(joins), rest
 
 
+def read_table_joins(
+    nodes: Sequence[exp.Expr], first: int, scope: Scope, report: Report
+) -> tuple[Join, ...]:
+    """The tables that streams with windows are joined with; ``first`` numbers their labels."""
+    reader = _Reader(scope, report)
+    joins = []
+    for number, node in enumerate(nodes, first):
+        label, start = scope.labels[number], position(node.this)
+        if _after_comma(node):
+            hint = f"write JOIN {shown(label)} ON ..., beside streams with windows"
+            report.add(node.this, f"table {shown(label)} after a comma", hint)
+            continue
+        kind: JoinKind = "left" if node.args.get("side") == "LEFT" else "inner"
+        pairs = tuple(reader.condition(node, number))
+        joins.append(Join(table_name(node.this), label, kind, pairs, start))
+    return tuple(joins)
+
+
 def _after_comma(join: exp.Expr) -> bool:
     return join.args.get("on") is None and join.args.get("using") is None
 

@@ -49,11 +49,11 @@ def is_row_query(node: exp.Expr) -> bool:
         return clause is not None
     if where is not None and any(existence(part) for part in conjuncts(where.this)):
         return clause is not None
-    return clause is not None and not joins and _shows_rows(node)
+    return clause is not None and _shows_rows(node)
 
 
 def _shows_rows(select: exp.Select) -> bool:
-    """Whether a SELECT without joins lists columns of its rows alone."""
+    """Whether a SELECT lists columns of its rows, and of tables that they are joined with."""
     if select.args.get("group") or select.args.get("having") or select.args.get("emit_empty"):
         return False
     items = [item.unalias() for item in select.expressions]

@@ -14,7 +14,7 @@ from muntin.queries.analysis.checks import (
     check_table,
 )
 from muntin.queries.analysis.extents import Extents
-from muntin.queries.analysis.joins import conjuncts, table_name
+from muntin.queries.analysis.joins import conjuncts, read_table_joins, table_name
 from muntin.queries.analysis.scope import Scope
 from muntin.queries.query import BOUNDS, Output, is_column
 from muntin.queries.report import Report
@@ -80,12 +80,15 @@ class Selections:
             return None
         # Partners of SEMI and ANTI JOIN are named in ON alone.
         partners = [join for join in joined if join.args.get("side") in ("SEMI", "ANTI")]
-        joined = [join for join in joined if join not in partners]
+        static = [join for join in joined if join.this.args.get("window") is None]
+        joined = [join for join in joined if join not in partners and join not in static]
         tables = [table, *(join.this for join in joined)]
         labels = [each.alias_or_name for each in tables]
-        near = [*labels, *_others(outer, labels)]
+        known = [*labels, *(join.this.alias_or_name for join in static)]
+        near = [*known, *_others(outer, known)]
         found, rest = self._split_where(select)
-        Scope(near, self.report).qualify_all(_roots(select, found, rest, joined))
+        scope = Scope(near, self.report)
+        scope.qualify_all(_roots(select, found, rest, [*joined, *static]))
         sources = [
             self._source(each, label, join)
             for each, label, join in zip(tables, labels, [None, *joined], strict=True)
@@ -98,6 +101,7 @@ class Selections:
             where=self._condition(rest),
             exists=tuple(each for each in existences if each is not None),
             distinct=self._distinct(select),
+            tables=read_table_joins(static, len(labels), scope, self.report),
         )
 
     def _check_aggregates(self, select: exp.Select) -> None:
@@ -120,9 +124,10 @@ class Selections:
 
     def _check_tables(self, tables: list[Any]) -> bool:
         before = len(self.report.problems)
-        if len(tables) > MAX_STREAMS:
+        streams = [table for table in tables if table.args.get("window") is not None]
+        if len(streams) > MAX_STREAMS:
             message = f"a join of more than {MAX_STREAMS} streams"
-            self.report.add(tables[MAX_STREAMS], message, "join fewer in one query")
+            self.report.add(streams[MAX_STREAMS], message, "join fewer in one query")
         lowered = [table.alias_or_name.lower() for table in tables]
         for number, table in enumerate(tables):
             name = shown(table.alias_or_name)
@@ -131,9 +136,9 @@ class Selections:
             if lowered[number] in lowered[:number]:
                 hint = f"give it another name: {shown(table.name)} AS {name}_{number + 1}"
                 self.report.add(table, f"there are two streams called {name}", hint)
-            if table.args.get("window") is None:
-                hint = f"if it is a stream, write {name} [RANGE '1 hour']; tables join aggregates"
-                self.report.add(table, f"{name} has no window", f"{hint} over one stream only")
+            if table.args.get("window") is None and number == 0:
+                hint = f"write {name} [RANGE '1 hour'], or name a stream in FROM and JOIN the table"
+                self.report.add(table, f"{name} has no window", hint)
         return len(self.report.problems) == before
 
     def _split_where(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -38,8 +38,10 @@ _STREAM_JOINS = {
     ("ANTI", "JOIN"): "ANTI",
     ("LEFT", "ANTI", "JOIN"): "ANTI",
 }
+# What is no stream to Spark and Flink either may become one: its times say so.
+OUTER_JOINS = {words: side for words, side in _STREAM_JOINS.items() if side not in ("SEMI", "ANTI")}
 UNMATCHED_HINT = "write LEFT JOIN payments [RANGE '1 hour'] p ON o.id = p.order_id EMIT UNMATCHED"
-_REFUSED = {
+REFUSED_JOINS = {
     "CROSS": "join on a column that both have",
     "FULL": "use LEFT JOIN: rows of a table alone belong to no window",
     "RIGHT": "use LEFT JOIN: rows of a table alone belong to no window",
@@ -55,6 +57,9 @@ class JoinGrammar(_Base):
     sqlglot's own parser tries all nestings of joins without ON in turn. Here every join has its
     condition right behind it, so that reading takes one pass.
     """
+
+    # How what has no window may be joined.
+    TABLE_JOINS: ClassVar[Mapping[tuple[str, ...], str]] = _JOINS
 
     if TYPE_CHECKING:
 
@@ -89,7 +94,7 @@ class JoinGrammar(_Base):
         if words is None:
             return None
         table = self._parse_joined_table()
-        if words not in _JOINS and table.args.get("window") is None:
+        if words not in self.TABLE_JOINS and table.args.get("window") is None:
             self._refuse_join(words, opening)
         side = _STREAM_JOINS[words]
         if self._match(TokenType.ON):
@@ -129,7 +134,7 @@ class JoinGrammar(_Base):
         return tuple(words)
 
     def _refuse_join(self, words: tuple[str, ...], opening: Token) -> NoReturn:
-        hints = [_REFUSED[word] for word in words if word in _REFUSED]
+        hints = [REFUSED_JOINS[word] for word in words if word in REFUSED_JOINS]
         hint = hints[-1] if hints else JOIN_HINT
         self.refuse(f"{' '.join(words)} is not supported", hint, opening)
 

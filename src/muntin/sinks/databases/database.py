@@ -6,6 +6,7 @@ import random
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from muntin.sinks.databases.layout import Layout
 from muntin.sinks.databases.ledger import Ledger, Load
+from muntin.sinks.databases.live import SIGN, check_outputs, is_living, live_schema, signed
 from muntin.sinks.schemas import key_of, with_key
 from muntin.sinks.sink import DriverSink, RowsEntry, SinkError
 
@@ -25,14 +27,23 @@ class DatabaseSink(DriverSink):
 
     Rows of a window and group that are there already are replaced. A batch that is repeated
     changes nothing.
+
+    Args:
+        patience: How many seconds to try when the database cannot be reached.
+        live: Whether rows with lifetimes are kept only while they live: the table then holds the
+            answer as of W.
     """
 
-    def __init__(self, patience: float) -> None:
+    def __init__(self, patience: float, live: bool = False) -> None:
         if patience < 0:
             raise SinkError(
                 f"patience must be 0 or more, not {patience}", hint="give seconds; 0 tries once"
             )
+        if not isinstance(live, bool):
+            raise SinkError(f"live must be True or False, not {live!r}")
         self.patience = patience
+        self.live = live
+        self._reached: dict[str, object] = {}
         self._run = ""
         self._keys: dict[str, tuple[str, ...]] = {}
 
@@ -78,22 +89,44 @@ class DatabaseSink(DriverSink):
         self.transact(partial(self._declare, dict(schemas)))
 
     def _declare(self, schemas: Mapping[str, pa.Schema], ledger: Ledger) -> None:
-        layouts = {name: ledger.layout(name, schema) for name, schema in schemas.items()}
+        layouts = {name: self._layout(ledger, name, schema) for name, schema in schemas.items()}
         ledger.declare(layouts, self._run)
+
+    def _layout(self, ledger: Ledger, query: str, schema: pa.Schema) -> Layout:
+        if self.live and is_living(schema):
+            return replace(ledger.layout(query, live_schema(schema)), live=True)
+        return ledger.layout(query, schema)
+
+    def check_outputs(self, outputs: Mapping[str, str]) -> None:
+        """Refuse queries whose rows a live table would never hold."""
+        if self.live:
+            check_outputs(outputs)
+
+    def reach(self, times: Mapping[str, pa.Scalar]) -> None:
+        """Learn how far results have come: rows that ended by then leave their live tables."""
+        self._reached = {name: each.as_py() for name, each in times.items()} if self.live else {}
 
     def deliver(self, batch_id: int, tables: Mapping[str, pa.Table]) -> None:
         """Bring a batch's rows into their tables, unless they are there."""
-        if tables:
+        if tables or self._reached:
             self.transact(partial(self._store, batch_id, tables))
 
     def _store(self, batch_id: int, tables: Mapping[str, pa.Table], ledger: Ledger) -> None:
         rows = {query: table.num_rows for query, table in tables.items()}
-        added = ledger.add_batch(self._run, batch_id, rows)
+        added = ledger.add_batch(self._run, batch_id, rows) if rows else set()
         ledger.load(
             [self._load(ledger, query, tables[query]) for query in tables if query in added]
         )
+        for query, reached in self._reached.items():
+            ledger.drop_ended(query, reached)
 
     def _load(self, ledger: Ledger, query: str, rows: pa.Table) -> Load:
+        if self.live and is_living(rows.schema):
+            wanted = self._layout(ledger, query, rows.schema)
+            table, layout = ledger.place(query, wanted, self._run)
+            changes = signed(rows)
+            names = map(ledger.column, changes.column_names[:-1])
+            return Load(table, layout, changes.rename_columns([*names, SIGN]))
         schema = with_key(rows.schema, self._keys.get(query.lower(), ()))
         table, layout = ledger.place(query, ledger.layout(query, schema), self._run)
         return Load(table, layout, rows.rename_columns(list(map(ledger.column, schema.names))))

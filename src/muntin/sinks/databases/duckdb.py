@@ -15,6 +15,7 @@ from muntin.errors import UnknownQueryError, did_you_mean
 from muntin.sinks.databases.database import DatabaseSink, named_layout, waits
 from muntin.sinks.databases.layout import Layout, quoted
 from muntin.sinks.databases.ledger import Ledger, Load
+from muntin.sinks.databases.live import apply_changes
 from muntin.sinks.durable import local_path, make_folder
 from muntin.sinks.schemas import BOUNDS
 from muntin.sinks.sink import SinkError
@@ -68,11 +69,22 @@ class DuckDBLedger(Ledger):
     def index(self, table: str, key: Sequence[str]) -> None:
         """None is needed: rows are found by scanning blocks of their windows."""
 
+    def index_lifetimes(self, table: str) -> None:
+        """None is needed: blocks of rows know their least and largest values."""
+
     def load(self, loads: Sequence[Load]) -> None:
         """Delete the rows that are replaced, and insert: no index can tell NULL groups apart."""
         for load in loads:
             target = self.named(load.table)
             self._connection.register(_STAGED, load.rows)
+            if load.layout.live:
+                columns = list(load.layout.columns)
+                many = "unnest(generate_series(1, n))"
+                staged = f"FROM {_STAGED}"
+                for each in apply_changes(target, staged, columns, "rowid", many):
+                    self.execute(each)
+                self._connection.unregister(_STAGED)
+                continue
             if load.layout.key:
                 same = " AND ".join(map(_same, load.layout.key, range(len(load.layout.key))))
                 self.execute(f"DELETE FROM {target} AS kept USING {_STAGED} AS staged WHERE {same}")
@@ -105,6 +117,8 @@ class DuckDBSink(DatabaseSink):
     Args:
         path: The file; it is made where there is none.
         patience: How many seconds to wait for others to close the file.
+        live: Whether tables of rows with lifetimes hold them only while they live: '+' and '-' of
+            ``changes`` are applied, and rows that W has passed are dropped.
 
     >>> import tempfile
     >>> sink = DuckDBSink(tempfile.mkdtemp() + "/results.duckdb")
@@ -114,8 +128,10 @@ class DuckDBSink(DatabaseSink):
     [1, 2]
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, patience: float = PATIENCE) -> None:
-        super().__init__(patience)
+    def __init__(
+        self, path: str | os.PathLike[str], *, patience: float = PATIENCE, live: bool = False
+    ) -> None:
+        super().__init__(patience, live)
         if os.fspath(path).startswith(":memory:"):
             raise SinkError(
                 f"{path} is not a file", hint="give a path, or use muntin.sinks.memory()"
@@ -203,6 +219,11 @@ def _duckdb() -> Any:
     return duckdb
 
 
-def duckdb(path: str | os.PathLike[str], *, patience: float = PATIENCE) -> DuckDBSink:
-    """Write results to a DuckDB file, one table for each query, each row exactly once."""
-    return DuckDBSink(path, patience=patience)
+def duckdb(
+    path: str | os.PathLike[str], *, patience: float = PATIENCE, live: bool = False
+) -> DuckDBSink:
+    """Write results to a DuckDB file, one table for each query, each row exactly once.
+
+    With ``live``, tables of rows with lifetimes hold the rows that live now.
+    """
+    return DuckDBSink(path, patience=patience, live=live)

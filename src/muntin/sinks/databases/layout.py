@@ -14,11 +14,13 @@ _HASHED = 10
 class Layout:
     """The columns of a table with their SQL types, and those that tell its rows apart.
 
-    Without a key, rows can only be added: which of them belong together is not known.
+    Without a key, rows can only be added: which of them belong together is not known. A ``live``
+    table holds the rows of an answer while they are in it.
     """
 
     columns: Mapping[str, str]
     key: tuple[str, ...] = field(default=())
+    live: bool = False
 
     def taking(self, wanted: Layout) -> Layout | None:
         """This layout with the columns that rows of another one need; None if it cannot hold them.
@@ -34,17 +36,22 @@ class Layout:
         key = wanted.key or (self.key if set(self.key) <= set(wanted.columns) else ())
         united = {**self.columns, **wanted.columns}
         changed = any(united[name] != kind for name, kind in self.columns.items())
-        return None if changed or key != self.key else Layout(united, key)
+        # Rows of a live table are found by all their columns.
+        added = self.live and united.keys() != self.columns.keys()
+        if changed or added or key != self.key or wanted.live != self.live:
+            return None
+        return Layout(united, key, self.live)
 
     def to_text(self) -> str:
         """The layout as JSON."""
-        return json.dumps({"columns": dict(self.columns), "key": self.key})
+        said = {"live": True} if self.live else {}
+        return json.dumps({"columns": dict(self.columns), "key": self.key, **said})
 
     @classmethod
     def of_text(cls, text: str) -> Layout:
         """Read what ``to_text`` wrote."""
         content = json.loads(text)
-        return cls(content["columns"], tuple(content["key"]))
+        return cls(content["columns"], tuple(content["key"]), content.get("live", False))
 
 
 def quoted(*names: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.sinks.databases.layout import Layout, fitted, quoted, table_of
+from muntin.sinks.databases.live import drop_ended
 from muntin.sinks.sink import SinkError
 
 _logger = logging.getLogger("muntin.sinks")
@@ -21,7 +22,7 @@ KEPT_BATCHES = 100
 
 @dataclass(frozen=True)
 class Load:
-    """Rows for a table, in columns of the table's own names."""
+    """Rows for a table, in columns of the table's own names; a live one has their signs beside."""
 
     table: str
     layout: Layout
@@ -70,6 +71,16 @@ class Ledger(ABC):
     @abstractmethod
     def index(self, table: str, key: Sequence[str]) -> None:
         """Let the database find rows of a table by its key."""
+
+    @abstractmethod
+    def index_lifetimes(self, table: str) -> None:
+        """Let the database find rows of a live table by when they begin and end."""
+
+    def drop_ended(self, query: str, time: object) -> None:
+        """Drop the rows of a query's live table whose ends a time has reached."""
+        known = self.tables().get(query.lower())
+        if known is not None and known[1].live:
+            self.execute(drop_ended(self.named(known[0])), [time])
 
     def named(self, table: str) -> str:
         """A table as SQL spells it."""
@@ -177,6 +188,8 @@ class Ledger(ABC):
         self._present().add(table)
         if layout.key:
             self.index(table, layout.key)
+        if layout.live:
+            self.index_lifetimes(table)
         self._note(query, table, layout, run)
         return table
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from muntin.sinks.databases.database import DatabaseSink, named_layout, waits
 from muntin.sinks.databases.layout import Layout, fitted, quoted
 from muntin.sinks.databases.ledger import Ledger, Load
+from muntin.sinks.databases.live import SIGN, apply_changes
 from muntin.sinks.databases.postgres_rows import copy_text, is_system_column, sql_type
 from muntin.sinks.sink import SinkError
 
@@ -79,6 +80,11 @@ class PostgresLedger(Ledger):
         columns = ", ".join(map(quoted, key))
         self.execute(f"CREATE UNIQUE INDEX ON {self.named(table)} ({columns}) NULLS NOT DISTINCT")
 
+    def index_lifetimes(self, table: str) -> None:
+        """One for each end."""
+        for name in ("valid_from", "valid_to"):
+            self.execute(f"CREATE INDEX ON {self.named(table)} ({quoted(name)})")
+
     def load(self, loads: Sequence[Load]) -> None:
         """Copy rows to a temporary table and insert them from there.
 
@@ -95,7 +101,8 @@ class PostgresLedger(Ledger):
                         copy.write(piece)
             with self._connection.pipeline():
                 for number, load in enumerate(group):
-                    self._connection.execute(self._insert(staged, number, load))
+                    for statement in self._statements(staged, number, load):
+                        self._connection.execute(statement)
 
     def _stage(self, width: int, *, is_first: bool) -> str:
         # A few widths only, so that a session keeps few tables; they are empty at its begin.
@@ -109,6 +116,17 @@ class PostgresLedger(Ledger):
         if not is_first:
             self.execute(f"TRUNCATE {staged}")
         return staged
+
+    def _statements(self, staged: str, number: int, load: Load) -> list[str]:
+        if not load.layout.live:
+            return [self._insert(staged, number, load)]
+        places = {name: i for i, name in enumerate(load.rows.column_names)}
+        types = {**load.layout.columns, SIGN: "bigint"}
+        values = ", ".join(f"c{places[name]}::{types[name]} AS {quoted(name)}" for name in types)
+        rows = f"SELECT {values} FROM {staged} WHERE query = {number}"
+        many = "generate_series(1, n)"
+        target, columns = self.named(load.table), list(load.layout.columns)
+        return list(apply_changes(target, rows, columns, "ctid", many))
 
     def _insert(self, staged: str, number: int, load: Load) -> str:
         places = {name: i for i, name in enumerate(load.rows.column_names)}
@@ -152,6 +170,8 @@ class PostgresSink(DatabaseSink):
         schema: The schema of all tables; it is made where there is none.
         prefix: What the names of all tables begin with.
         patience: How many seconds to try when a connection is lost.
+        live: Whether tables of rows with lifetimes hold them only while they live: '+' and '-' of
+            ``changes`` are applied, and rows that W has passed are dropped.
     """
 
     def __init__(
@@ -162,8 +182,9 @@ class PostgresSink(DatabaseSink):
         schema: str = "public",
         prefix: str = "",
         patience: float = PATIENCE,
+        live: bool = False,
     ) -> None:
-        super().__init__(patience)
+        super().__init__(patience, live)
         if not schema or len(schema.encode()) > PostgresLedger.room:
             raise SinkError(
                 f"schema must be a name of 1 to 63 bytes, not {schema!r}",
@@ -266,9 +287,15 @@ def postgres(
     schema: str = "public",
     prefix: str = "",
     patience: float = PATIENCE,
+    live: bool = False,
 ) -> PostgresSink:
-    """Write results to a PostgreSQL server, one table for each query, each row exactly once."""
-    return PostgresSink(url, url_env=url_env, schema=schema, prefix=prefix, patience=patience)
+    """Write results to a PostgreSQL server, one table for each query, each row exactly once.
+
+    With ``live``, tables of rows with lifetimes hold the rows that live now.
+    """
+    return PostgresSink(
+        url, url_env=url_env, schema=schema, prefix=prefix, patience=patience, live=live
+    )
 
 
 HIDDEN = "***"
