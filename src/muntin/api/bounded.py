@@ -27,6 +27,8 @@ from muntin.results import Answer, Results
 from muntin.windows.edges import Slicing
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from muntin.lifetimes import RowOutcome
     from muntin.plan.operators import RowPlan
 

@@ -23,9 +23,9 @@ class LogChunk:
 
     def find(self, numbers: Ints) -> Ints:
         """The places of rows, by their numbers; all of them are here."""
-        first = self.numbers[0]
-        if self.numbers[-1] - first == self.numbers.size - 1:
-            return numbers - first
+        first = int(self.numbers[0])
+        if int(self.numbers[-1]) - first == self.numbers.size - 1:
+            return np.subtract(numbers, first)
         # In order, a search begins where the one before ended.
         order = np.argsort(numbers)
         places = np.empty(numbers.size, np.int64)

@@ -330,7 +330,8 @@ def directory(hashes: Ints, bits: int) -> tuple[Places, Words]:
 @compiled
 def _run(hashes: Ints, heads: Places, bucket: np.uint64, wanted: int) -> tuple[int, int]:
     """From where to where sorted hashes are the wanted one."""
-    low, stop = np.int64(heads[bucket]), np.int64(heads[bucket + np.uint64(1)])
+    low: int = np.int64(heads[bucket])  # type: ignore[assignment]
+    stop: int = np.int64(heads[bucket + np.uint64(1)])  # type: ignore[assignment]
     if stop - low > _FEW:
         low = _from(hashes, low, stop, wanted)
         return low, _after(hashes, low, stop, wanted)

@@ -199,7 +199,7 @@ class _Importer:
 
     def _write(self) -> None:
         """Queries where they stand, and the sinks that they go to."""
-        asked = {**self.queries, **self.joins}
+        asked: dict[int, CreateQuery | CreateRows] = {**self.queries, **self.joins}
         sinks = {one.sink.name.lower() for one in asked.values() if one.sink is not None}
         declared: dict[str, ForeignTable] = {}
         for number, entry in enumerate(self.entries):
@@ -275,7 +275,7 @@ class _Importer:
 
     def _drop_idle_sinks(self) -> None:
         """A sink that no query names would take the results of all."""
-        asked = [*self.queries.values(), *self.joins.values()]
+        asked: list[CreateQuery | CreateRows] = [*self.queries.values(), *self.joins.values()]
         used = {one.sink.name.lower() for one in asked if one.sink is not None}
         for entry in self.entries:
             one = entry.foreign

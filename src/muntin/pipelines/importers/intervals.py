@@ -66,9 +66,9 @@ def interval_of(select: exp.Expr, tables: Mapping[str, ForeignTable]) -> Interva
         select: The query.
         tables: The declared tables by their names in lower case.
     """
-    joins = select.args.get("joins") or () if isinstance(select, exp.Select) else ()
+    joins: list[exp.Expr] = list(select.args.get("joins") or ())
     source = select.args.get("from_")
-    if source is None or len(joins) != 1:
+    if not isinstance(select, exp.Select) or source is None or len(joins) != 1:
         return None
     sides = [source.this, joins[0].this]
     plain = all(isinstance(each, exp.Table) and not each.args.get("version") for each in sides)

@@ -30,7 +30,8 @@ def is_living(schema: pa.Schema) -> bool:
     >>> is_living(pa.schema({"window_start": pa.int64(), "window_end": pa.int64()}))
     False
     """
-    return schema.names[:2] == _LIFETIME or schema.names[:4] == _CHANGES
+    names: list[str] = schema.names
+    return names[:2] == _LIFETIME or names[:4] == _CHANGES
 
 
 def live_schema(schema: pa.Schema) -> pa.Schema:
