@@ -20,7 +20,7 @@ from typing import Any
 
 from muntin.errors import MuntinError, did_you_mean
 from muntin.pipelines.handle import PipelineRun
-from muntin.queries import Query
+from muntin.queries import AnyQuery
 from muntin.spark.streaming.driver.progress import RunProgress
 
 _logger = logging.getLogger("muntin.pipelines")
@@ -223,7 +223,7 @@ class Commands:
                 replaced[query.name] = _seen(progress[stream])
         return {"added": added, "replaced": replaced}
 
-    def _by_name(self) -> dict[str, tuple[str, Query]]:
+    def _by_name(self) -> dict[str, tuple[str, AnyQuery]]:
         return {
             query.name.lower(): (stream, query)
             for stream, queries in self._running.queries().items()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from muntin.errors import MuntinError, UnknownQueryError, did_you_mean
 from muntin.pipelines.model import Pipeline, TableSpec
-from muntin.queries import CreateQuery, DropQuery, Query, Statement, aggregate_query, parse
+from muntin.queries import AnyQuery, DropQuery, RowQuery, Statement, parse
 from muntin.windows import duration
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ class PipelineRun:
     Attributes:
         pipeline: The file.
         checkpoint: The folder that holds the checkpoint of each stream.
-        runs: The runs by the name of their stream.
-        sinks: The sinks of each stream, by their names.
+        runs: The runs by the name of their stream, or of all streams that run together.
+        homes: The run of each stream, by the stream's name in lower case.
+        sinks: The sinks of each run, by their names.
         tables: What sees that tables have changed.
     """
 
@@ -52,15 +53,16 @@ class PipelineRun:
     ) -> None:
         self.pipeline, self.checkpoint, self.tables = pipeline, checkpoint, TableWatcher(())
         self.runs: dict[str, Run] = {}
+        self.homes: dict[str, str] = {}
         self.sinks: dict[str, dict[str, Sink[Any]]] = {}
         self._lock, self._flush = lock, flush
         self._changing = Lock()
         self._refusals: dict[str, str] = {}
         self._ended: set[str] = set()
 
-    def queries(self) -> dict[str, list[Query]]:
-        """The queries of each stream, as of its next batch."""
-        return {name: run.queries() for name, run in self.runs.items()}
+    def queries(self) -> dict[str, list[AnyQuery]]:
+        """The queries of each run, as of its next batch."""
+        return {name: list(run.queries()) for name, run in self.runs.items()}
 
     def progress(self) -> dict[str, RunProgress]:
         """How each stream goes."""
@@ -89,7 +91,7 @@ class PipelineRun:
             stream = self._stream_of(statements)
             self._check_free(stream, statements)
             self.runs[stream].add([_text(each) for each in statements])
-        return [each.query.name for each in statements if isinstance(each, CreateQuery)]
+        return [each.query.name for each in statements if not isinstance(each, DropQuery)]
 
     def drop(self, name: str) -> None:
         """Let a query leave; from the next batch on it answers nothing."""
@@ -164,30 +166,36 @@ class PipelineRun:
 
     def _stream_of(self, statements: Sequence[Statement]) -> str:
         found = {
-            self._home(each.name)
-            if isinstance(each, DropQuery)
-            else self._running(aggregate_query(each.query))
+            home
             for each in statements
+            for home in (
+                [self._home(each.name)] if isinstance(each, DropQuery) else self._read(each.query)
+            )
         }
         if len(found) > 1:
             raise MuntinError(
-                f"the statements change the streams {', '.join(sorted(found))}",
-                hint="change one stream at a time",
+                f"the statements read the streams {', '.join(sorted(found))}",
+                hint="change one stream at a time; those of a join must run together from the "
+                "start",
             )
         return found.pop()
 
-    def _running(self, query: Query) -> str:
-        for name in self.runs:
-            if name.lower() == query.source.lower():
-                return name
-        hint = did_you_mean(query.source, self.runs)
+    def _read(self, query: AnyQuery) -> list[str]:
+        """The runs of the streams that a query reads."""
+        names = query.streams if isinstance(query, RowQuery) else [query.source]
+        return [self._running(name) for name in names]
+
+    def _running(self, source: str) -> str:
+        if source.lower() in self.homes:
+            return self.homes[source.lower()]
+        hint = did_you_mean(source, self.homes)
         with suppress(MuntinError):
-            stream = self.pipeline.stream(query.source)
+            stream = self.pipeline.stream(source)
             hint = f"no query of the file reads {stream.name}: write one there, and start again"
-        raise MuntinError(f"there is no stream {query.source} running", hint=hint)
+        raise MuntinError(f"there is no stream {source} running", hint=hint)
 
     def _run_of(self, stream: str) -> Run:
-        return self.runs[self.pipeline.stream(stream).name]
+        return self.runs[self._running(self.pipeline.stream(stream).name)]
 
     def _home(self, name: str) -> str:
         """The stream that a query runs over."""
@@ -204,7 +212,9 @@ class PipelineRun:
         """Refuse names of other streams' queries: sinks and people know queries by their names."""
         for each in statements:
             with suppress(UnknownQueryError):
-                if isinstance(each, CreateQuery) and self._home(each.query.name) != stream:
+                if isinstance(each, DropQuery):
+                    continue
+                if self._home(each.query.name) != stream:
                     message = f"there is a query named {each.query.name} over another stream"
                     raise MuntinError(message, hint="use another name")
 

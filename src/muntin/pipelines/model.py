@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from muntin.plan.operators import RowPlan, StreamSchema
 from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
 from muntin.planner.rows import row_plan
-from muntin.queries import Query, RowQuery
+from muntin.queries import AnyQuery, Query, RowQuery
 from muntin.windows import DurationLike
 
 # What Spark's readers call our options.
@@ -50,6 +50,8 @@ class StreamSpec:
         declared: Whether the file declares them.
         time: The column of event times, as the schema spells it.
         lateness: How far rows may be out of order.
+        idle: How long it may be silent before it holds streams that are joined with it back no
+            longer; None for ever.
         advance_when_idle: How long it may be silent before the clock moves it; None for ever.
         on_bad_row: ``skip`` or ``fail``.
         on_error: What a value that fails does: ``null`` or ``fail``.
@@ -68,6 +70,7 @@ class StreamSpec:
     declared: bool
     time: str
     lateness: DurationLike
+    idle: DurationLike | None
     advance_when_idle: DurationLike | None
     on_bad_row: Literal["skip", "fail"]
     on_error: Literal["null", "fail"]
@@ -124,8 +127,41 @@ class SinkSpec:
 
 
 @dataclass(frozen=True)
+class RunSpec:
+    """Streams that run together, with all queries over them.
+
+    A stream is a run of its own, unless queries over rows read it: these connect streams.
+    """
+
+    streams: tuple[StreamSpec, ...]
+    queries: tuple[Query, ...]
+    rows: tuple[RowQuery, ...] = ()
+
+    # What streams that run together must agree in.
+    SHARED: ClassVar = ("on_error", "on_bad_row", "max_ahead", "side_output", "timezone")
+
+    @property
+    def name(self) -> str:
+        """The stream, or all of them."""
+        return "+".join(stream.name for stream in self.streams)
+
+    @property
+    def asked(self) -> tuple[AnyQuery, ...]:
+        """All queries."""
+        return (*self.queries, *self.rows)
+
+    def difference(self) -> str | None:
+        """An option that the streams must have in common, and have not."""
+        first, *others = self.streams
+        for option in self.SHARED:
+            if any(getattr(each, option) != getattr(first, option) for each in others):
+                return option
+        return None
+
+
+@dataclass(frozen=True)
 class Pipeline:
-    """A SQL file: each stream is a run of its own.
+    """A SQL file: each stream is a run of its own, unless row queries connect it with others.
 
     Attributes:
         file: The path of the file as it was given; None for text.
@@ -158,6 +194,30 @@ class Pipeline:
         names = [stream.name for stream in self.streams]
         hint = did_you_mean(name, names) or f"there are {len(names)} streams"
         raise MuntinError(f"there is no stream {name}", hint=hint)
+
+    def runs(self) -> tuple[RunSpec, ...]:
+        """The streams that run together, in order; those without queries among them.
+
+        >>> from muntin.pipelines import read
+        >>> stream = "CREATE STREAM {} (ts BIGINT, k BIGINT) WITH (format = 'csv', path = '{}');"
+        >>> pipeline = read("".join(stream.format(name, name) for name in "abc") + '''
+        ...     CREATE QUERY q AS SELECT x.k FROM a [RANGE 5] x, c [RANGE 5] y WHERE x.k = y.k''')
+        >>> [run.name for run in pipeline.runs()]
+        ['a+c', 'b']
+        """
+        groups = [{stream.name.lower()} for stream in self.streams]
+        for query in self.rows:
+            read = {name.lower() for name in query.streams}
+            met = [group for group in groups if group & read]
+            groups = [group for group in groups if not group & read] + [set().union(*met)]
+        order = [stream.name.lower() for stream in self.streams]
+        found = []
+        for group in sorted(groups, key=lambda group: min(map(order.index, group))):
+            streams = tuple(each for each in self.streams if each.name.lower() in group)
+            queries = tuple(query for each in streams for query in self.queries[each.name])
+            rows = tuple(query for query in self.rows if query.source.lower() in group)
+            found.append(RunSpec(streams, queries, rows))
+        return tuple(found)
 
     def sinks_of(self, query: str) -> tuple[SinkSpec, ...]:
         """The sinks that take the results of a query; none if they go nowhere but the screen."""

@@ -256,6 +256,7 @@ _BATCHES = {"files_per_batch": Rule(number(1, 1_000_000))}
 _STREAM = {
     "time": Rule(text, default="ts"),
     "lateness": Rule(length, default=0),
+    "idle": Rule(length_or_none),
     "advance_when_idle": Rule(length_or_none),
     "on_bad_row": Rule(choice("skip", "fail"), default="skip"),
     "on_error": Rule(choice("null", "fail"), default="null"),

@@ -102,7 +102,7 @@ class _Reader:
         if self.problems:
             return None
         places = {one.query.name: self._place(one.start) for one in self.queries.values()}
-        return Pipeline(
+        pipeline = Pipeline(
             file=self.file,
             streams=tuple(self.streams.values()),
             tables=tuple(self.tables.values()),
@@ -114,6 +114,18 @@ class _Reader:
             places=places,
             rows=tuple(one.query for one in self.queries.values() if isinstance(one, CreateRows)),
         )
+        self._check_together(pipeline)
+        return pipeline
+
+    def _check_together(self, pipeline: Pipeline) -> None:
+        """Problems of streams that run together, and differ in what is one for all."""
+        for run in pipeline.runs():
+            option = run.difference()
+            if option is not None:
+                statement = self.queries[run.rows[0].name.lower()]
+                names = " and ".join(stream.name for stream in run.streams)
+                message = f"{names} run together, and differ in {option}"
+                self._report(statement.start, message, f"give them one {option}")
 
     def _place(self, start: int) -> Place:
         return Place(self.file, *self.lines.slice(start, start).place(start))

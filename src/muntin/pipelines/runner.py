@@ -1,4 +1,4 @@
-"""``pipelines.run``: every stream of a SQL file as a run of its own, in one Spark session."""
+"""``pipelines.run``: the streams of a SQL file as runs in one Spark session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from muntin.errors import DataError, MuntinError
 from muntin.pipelines import rate
 from muntin.pipelines.fan_out import FanOutSink, LastRows, Takes, Watcher
 from muntin.pipelines.handle import PipelineRun, TableWatcher
-from muntin.pipelines.model import Pipeline, SinkSpec, StreamSpec, TableSpec
+from muntin.pipelines.model import (
+    Pipeline,
+    RunSpec,
+    SinkSpec,
+    StreamSpec,
+    TableSpec,
+    plan_rows,
+)
 from muntin.sinks import Sink
 from muntin.spark import SparkWarning
 from muntin.spark import session as make_session
@@ -41,6 +48,8 @@ def run(
     beside: Callable[[str], Sink[Any]] | None = None,
 ) -> PipelineRun:
     """Run a SQL file: each stream that has queries is a run with a checkpoint of its own.
+
+    Streams that queries over rows connect are one run.
 
     A run that is started again with the same checkpoint goes on where it was, with the queries
     that were added and dropped while it ran; what has changed in the file since is applied.
@@ -66,7 +75,7 @@ def run(
             "files yet",
             hint="run it in Python, with muntin.aggregate or muntin.stream",
         )
-    chosen = _streams(pipeline, checkpoint, once=once)
+    chosen = _runs(pipeline, checkpoint, once=once)
     root = _root(_temporary() if checkpoint is None else checkpoint)
     running = PipelineRun(pipeline, root, hold(root), flush=once and flush)
     try:
@@ -74,17 +83,17 @@ def run(
         # Looked at before they are read: a change in between is seen as one.
         running.tables = TableWatcher(pipeline.tables)
         tables = {table.name: open_table(table) for table in pipeline.tables}
-        for stream in _incomplete(chosen, root) if once and flush else chosen:
+        for each in _incomplete(chosen, root) if once and flush else chosen:
             screened = sinks.console() if screen is None else screen
-            more = None if beside is None else beside(stream.name)
-            sink, named = sinks_of_stream(pipeline, stream.name, screened, watcher, more)
-            running.sinks[stream.name] = named
-            source = open_stream(spark, stream)
-            folder = _folder(root, stream)
+            more = None if beside is None else beside(each.name)
+            sink, named = sinks_of_run(pipeline, each, screened, watcher, more)
+            sink.check_outputs(_outputs(pipeline, each))
+            running.sinks[each.name] = named
+            opened = {stream.name: open_stream(spark, stream) for stream in each.streams}
+            folder = _folder(root, each)
             trigger = "available_now" if once else None
-            running.runs[stream.name] = _start(
-                pipeline, stream, source, tables, sink, folder, trigger, on_gap
-            )
+            running.homes |= {stream.name.lower(): each.name for stream in each.streams}
+            running.runs[each.name] = _start(each, opened, tables, sink, folder, trigger, on_gap)
     except BaseException:
         running.stop()
         raise
@@ -104,75 +113,106 @@ def _root(folder: str | os.PathLike[str]) -> Path:
 
 
 def _start(
-    pipeline: Pipeline,
-    stream: StreamSpec,
-    source: Any,
+    spec: RunSpec,
+    opened: Mapping[str, Any],
     tables: Mapping[str, Any],
     sink: Sink[Any],
     folder: Path,
     trigger: str | None,
     on_gap: Literal["fail", "accept"],
 ) -> Any:
+    first = spec.streams[0]
+    several = len(spec.streams) > 1
+    idle = {stream.name: stream.idle for stream in spec.streams if stream.idle is not None}
+    by_clock = {
+        stream.name: stream.advance_when_idle
+        for stream in spec.streams
+        if stream.advance_when_idle is not None
+    }
     return muntin.run(
-        source,
-        list(pipeline.queries[stream.name]),
-        stream.time,
-        name=stream.name,
+        opened if several else opened[first.name],
+        list(spec.asked),
+        {stream.name: stream.time for stream in spec.streams} if several else first.time,
+        name=None if several else first.name,
         tables=tables,
-        lateness=stream.lateness,
-        advance_when_idle=stream.advance_when_idle,
+        lateness={stream.name: stream.lateness for stream in spec.streams}
+        if several
+        else first.lateness,
+        idle=(idle or None) if several else None,
+        advance_when_idle=(by_clock or None) if several else first.advance_when_idle,
         trigger=trigger,
         sink=sink,
         checkpoint=folder,
-        on_error=stream.on_error,
-        on_bad_row=stream.on_bad_row,
+        on_error=first.on_error,
+        on_bad_row=first.on_bad_row,
         on_gap=on_gap,
-        side_output=stream.side_output,
-        max_ahead=stream.max_ahead,
-        timezone=stream.timezone,
+        side_output=first.side_output,
+        max_ahead=first.max_ahead,
+        timezone=first.timezone,
     )
 
 
-def _streams(
+def _outputs(pipeline: Pipeline, spec: RunSpec) -> dict[str, str]:
+    """How each query shows its results."""
+    rows = plan_rows(spec.rows, pipeline.streams, pipeline.tables).finals
+    windows = dict.fromkeys((query.name for query in spec.queries), "windows")
+    return {**windows, **{final.name: final.shown for final in rows}}
+
+
+def _runs(
     pipeline: Pipeline, checkpoint: str | os.PathLike[str] | None, *, once: bool
-) -> list[StreamSpec]:
-    """The streams to run: those with queries, and those that ran with some before."""
-    known = Path(checkpoint).expanduser() / STREAMS if checkpoint is not None else None
+) -> list[RunSpec]:
+    """What to run: streams with queries, and those that ran with some before."""
+    root = Path(checkpoint).expanduser() if checkpoint is not None else None
     chosen = [
-        stream
-        for stream in pipeline.streams
-        if pipeline.queries[stream.name]
-        or (known is not None and is_begun(known / stream.name.lower()))
+        spec
+        for spec in pipeline.runs()
+        if spec.asked or (root is not None and is_begun(_folder(root, spec)))
     ]
     if not chosen:
         raise MuntinError("there are no queries to run", hint="write CREATE QUERY ... AS ...")
-    endless = [stream.name for stream in chosen if stream.format == "rate"]
+    endless = [stream.name for spec in chosen for stream in spec.streams if stream.format == "rate"]
     if once and endless:
         raise MuntinError(
             f"stream {endless[0]} is generated as it runs, and has nothing to process once",
             hint="run it without --once, and stop it with Ctrl-C",
         )
+    if root is not None:
+        for spec in chosen:
+            _check_connected(spec, root / STREAMS)
     return chosen
 
 
-def _incomplete(streams: list[StreamSpec], root: Path) -> list[StreamSpec]:
+def _check_connected(spec: RunSpec, folder: Path) -> None:
+    """Refuse a checkpoint in which streams ran with others than those of now."""
+    names = {stream.name.lower() for stream in spec.streams}
+    begun = [each.name for each in folder.glob("*") if is_begun(each)]
+    for other in begun:
+        if other != spec.name.lower() and names & set(other.split("+")):
+            raise MuntinError(
+                f"{spec.name} run together now, and the checkpoint is of {other}",
+                hint="a checkpoint fixes which streams run together: start with another one",
+            )
+
+
+def _incomplete(specs: list[RunSpec], root: Path) -> list[RunSpec]:
     """Those whose open windows are not all answered; all, if none is left to be run.
 
-    Where one stream failed at its end, the others may have come to theirs.
+    Where one failed at its end, the others may have come to theirs.
     """
-    left = [stream for stream in streams if not is_complete(_folder(root, stream))]
-    for stream in streams:
-        if left and stream not in left:
+    left = [spec for spec in specs if not is_complete(_folder(root, spec))]
+    for spec in specs:
+        if left and spec not in left:
             _logger.warning(
                 "stream %s is complete: its open windows were answered by a run before, so rows "
                 "that came since are not read",
-                stream.name,
+                spec.name,
             )
-    return left or streams
+    return left or specs
 
 
-def _folder(root: Path, stream: StreamSpec) -> Path:
-    return root / STREAMS / stream.name.lower()
+def _folder(root: Path, spec: RunSpec) -> Path:
+    return root / STREAMS / spec.name.lower()
 
 
 def _temporary() -> str:
@@ -265,8 +305,8 @@ def make_sink(spec: SinkSpec, stream: str | None = None) -> Sink[Any]:
 
     Args:
         spec: The declaration.
-        stream: The stream whose results it takes, where a file has several: each stream is a run
-            of its own, and a folder of Parquet files belongs to one run.
+        stream: The stream whose results it takes, where a file has several runs: a folder of
+            Parquet files belongs to one run.
     """
     options = spec.options
     if spec.format == "parquet":
@@ -286,23 +326,23 @@ def make_sink(spec: SinkSpec, stream: str | None = None) -> Sink[Any]:
     return sinks.console(options["rows"])
 
 
-def sinks_of_stream(
+def sinks_of_run(
     pipeline: Pipeline,
-    stream: str,
+    spec: RunSpec,
     screen: Sink[Any],
     watcher: Watcher | None,
     beside: Sink[Any] | None = None,
 ) -> tuple[FanOutSink, dict[str, Sink[Any]]]:
-    """Where the results of a stream's queries go, and the sinks among it by name.
+    """Where the results of a run's queries go, and the sinks among it by name.
 
     Queries that no sink takes go to the screen, and so do those that join while it runs, unless
     a sink takes all. What is beside takes all in any case.
     """
-    queries = [query.name for query in pipeline.queries[stream]]
-    several = sum(map(bool, pipeline.queries.values())) > 1
+    queries = [query.name for query in spec.asked]
+    several = sum(bool(each.asked) for each in pipeline.runs()) > 1
     taken = {sink.name: _takes(sink) for sink in pipeline.sinks}
     named = {
-        sink.name: make_sink(sink, stream if several else None)
+        sink.name: make_sink(sink, spec.name if several else None)
         for sink in pipeline.sinks
         if sink.takes_all or any(taken[sink.name].is_taken(query) for query in queries)
     }

@@ -25,6 +25,7 @@ from muntin.windows.duration import is_plain
 _COMMON = (
     "time",
     "lateness",
+    "idle",
     "advance_when_idle",
     "on_bad_row",
     "on_error",
@@ -67,6 +68,7 @@ class Declarations:
                 declared=statement.columns is not None,
                 time=Timeline.of(schema, options["time"]).column,
                 lateness=options["lateness"],
+                idle=options["idle"],
                 advance_when_idle=options["advance_when_idle"],
                 on_bad_row=options["on_bad_row"],
                 on_error=options["on_error"],
@@ -158,7 +160,11 @@ class Declarations:
             reader.problem(error.message, hint or "name it: time = 'ts'", "time")
             return
         _check_length(reader, "lateness", options["lateness"], timeline)
-        _check_idle(reader, options["advance_when_idle"], timeline)
+        if options["advance_when_idle"] is not None and timeline.plain:
+            message = f"the time column {timeline.column} is a plain integer, which no clock moves"
+            reader.problem(message, "leave out advance_when_idle", "advance_when_idle")
+        for key in ("idle", "advance_when_idle"):
+            _check_clock(reader, key, options[key])
         if not timeline.plain:
             _check_length(reader, "max_ahead", options["max_ahead"], timeline)
 
@@ -167,12 +173,8 @@ def _own(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in _COMMON}
 
 
-def _check_idle(reader: OptionReader, value: DurationLike | None, timeline: Timeline) -> None:
-    key = "advance_when_idle"
-    if value is not None and timeline.plain:
-        message = f"the time column {timeline.column} is a plain integer, which no clock moves"
-        reader.problem(message, f"leave out {key}", key)
-    elif value is not None and (is_plain(value) or duration(value) <= 0):
+def _check_clock(reader: OptionReader, key: str, value: DurationLike | None) -> None:
+    if value is not None and (is_plain(value) or duration(value) <= 0):
         reader.problem(f"{key} is {value!r}", "write a duration, as in '1 minute'", key)
 
 
