@@ -6,22 +6,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from muntin import sinks
     from muntin.api import aggregate, files, read, run, stream
-    from muntin.errors import MuntinError, QueryError
-    from muntin.queries import Query, query
+    from muntin.errors import MuntinError, QueryError, QuestionError
+    from muntin.queries import Keep, Query, keep, query
     from muntin.results import Results
     from muntin.windows import Window
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Keep",
     "MuntinError",
     "Query",
     "QueryError",
+    "QuestionError",
     "Results",
     "Window",
     "__version__",
     "aggregate",
     "files",
+    "keep",
     "query",
     "read",
     "run",
@@ -32,13 +35,16 @@ __all__ = [
 # Imported when first used: a program that only asks for the version, or one window, does not
 # wait for Arrow and the SQL parser.
 _HOMES = {
+    "Keep": "muntin.queries",
     "MuntinError": "muntin.errors",
     "Query": "muntin.queries",
     "QueryError": "muntin.errors",
+    "QuestionError": "muntin.errors",
     "Results": "muntin.results",
     "Window": "muntin.windows",
     "aggregate": "muntin.api",
     "files": "muntin.api",
+    "keep": "muntin.queries",
     "query": "muntin.queries",
     "read": "muntin.api",
     "run": "muntin.api",
@@ -56,6 +62,7 @@ _PACKAGES = (
     "queries",
     "sinks",
     "spark",
+    "synopses",
     "testing",
     "windows",
 )

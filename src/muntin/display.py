@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _PLURALS = {
     "batch": "batches",
     "edge class": "edge classes",
+    "entry": "entries",
     "query": "queries",
     "row of results": "rows of results",
     "set of partials": "sets of partials",

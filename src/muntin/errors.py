@@ -55,6 +55,10 @@ class DataError(MuntinError, ValueError):
     """Input data that cannot be used as it is."""
 
 
+class QuestionError(MuntinError, LookupError):
+    """A question that nothing kept can answer, or not within its budget."""
+
+
 class UnknownQueryError(MuntinError, KeyError):
     """A query name that is not in the set."""
 

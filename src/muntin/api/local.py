@@ -17,7 +17,8 @@ from muntin.plan import Strategy
 from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
 from muntin.planner.sharing import Optimizer, OptimizerName
-from muntin.queries import QueriesLike, RowQuery, all_queries
+from muntin.queries import KeepsLike, QueriesLike, RowQuery, all_queries
+from muntin.queries import keeps as read_keeps
 from muntin.queries import queries as read_queries
 from muntin.windows import DurationLike, duration
 from muntin.windows.edges import Slicing
@@ -63,6 +64,7 @@ def stream(
     name: str | None = None,
     lateness: DurationLike = 0,
     snapshot: bytes | Sequence[bytes] | None = None,
+    keeps: KeepsLike | None = None,
     **options: Unpack[Options],
 ) -> Stream: ...
 
@@ -86,6 +88,7 @@ def stream(
     technique: str | None = None,
     prefer: Prefer = "throughput",
     snapshot: bytes | Sequence[bytes] | None = None,
+    keeps: KeepsLike | None = None,
 ) -> Stream | StreamGroup:
     """Answer many sliding-window queries over a stream in this process, without Spark.
 
@@ -121,6 +124,8 @@ def stream(
             whole one and those taken since, each since the one before. The stream has the queries,
             the lateness and the choices that it had at the last; if ``queries`` are others, those
             that are new join and those that are missing leave.
+        keeps: What is kept to be asked, from the first batch on: ``CREATE KEEP`` statements, or
+            what :func:`muntin.keep` makes. See :meth:`Stream.keep`.
 
     >>> columns = {"ts": "int64", "vol": "int64"}
     >>> volume = stream("SELECT sum(vol) AS vol FROM trades [RANGE 10 SLIDE 5]", columns)
@@ -149,6 +154,11 @@ def stream(
 
         if name is not None:
             raise DataError(f"name is {name!r}", hint="several streams have the names in schema")
+        if keeps is not None:
+            raise DataError(
+                "several streams in one process keep nothing to be asked",
+                hint="open a stream of its own for what is to be kept, and feed it too",
+            )
         return open_group(
             all_queries(queries),
             {each: schema_of(columns) for each, columns in several.items()},
@@ -194,14 +204,33 @@ def stream(
         )
         engine = LiveEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
     else:
-        plan, states = unpacked(snapshot)
+        plan, states, kept = unpacked(snapshot)
         check_resumed(plan, columns, time, None if timezone is None else zone_named(timezone))
         engine = LiveEngine.restore(plan, states, tables=joined, optimizer=reviewer)
         if [final.query for final in plan.finals] != list(asked):
             engine.replace(asked)
     engine.threads = pa.cpu_count()
     ahead = None if max_ahead is None else duration(max_ahead)
-    return Stream(engine, name=name, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead)
+    opened = Stream(engine, name=name, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead)
+    if snapshot is not None:
+        opened.resume_keeps(kept)
+    if keeps is not None:
+        _keep_only(opened, keeps)
+    return opened
+
+
+def _keep_only(stream: Stream, keeps: KeepsLike) -> None:
+    """Keep what is named, and nothing else; what is kept already stays."""
+    wanted = read_keeps(keeps)
+    held = {each.name.lower(): each for each in stream.keeps()}
+    for name in held.keys() - {each.name.lower() for each in wanted}:
+        stream.drop_keep(name)
+    for each in wanted:
+        before = held.get(each.name.lower())
+        if before is not None and before != each:
+            stream.drop_keep(each.name)
+        if before != each:
+            stream.keep(each)
 
 
 def _several(schema: Any) -> dict[str, Any] | None:

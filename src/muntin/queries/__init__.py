@@ -13,7 +13,17 @@ from muntin.queries.catalog import (
     aggregate_query,
 )
 from muntin.queries.declarations import CreateSink, CreateSource, Option, Reference
+from muntin.queries.keep_builder import (
+    KeepBuilder,
+    KeepLike,
+    KeepsLike,
+    keep,
+    keep_statements,
+    keeps,
+)
+from muntin.queries.keeps import CreateKeep, DropKeep, Keep
 from muntin.queries.query import BOUNDS, Join, JoinKind, Output, Query
+from muntin.queries.questions import Question, read_question
 from muntin.queries.row_builder import RowBuilder
 from muntin.queries.rows import Compound, Existence, RowQuery, RowSource, Selection
 from muntin.queries.source import SourceText, problem_at
@@ -38,14 +48,20 @@ __all__ = [
     "AnyQuery",
     "Catalog",
     "Compound",
+    "CreateKeep",
     "CreateQuery",
     "CreateRows",
     "CreateSink",
     "CreateSource",
+    "DropKeep",
     "DropQuery",
     "Existence",
     "Join",
     "JoinKind",
+    "Keep",
+    "KeepBuilder",
+    "KeepLike",
+    "KeepsLike",
     "MixedCatalog",
     "Option",
     "Output",
@@ -53,6 +69,7 @@ __all__ = [
     "QueriesLike",
     "Query",
     "QueryBuilder",
+    "Question",
     "Reference",
     "RowBuilder",
     "RowQuery",
@@ -65,12 +82,16 @@ __all__ = [
     "all_queries",
     "canonical_text",
     "is_aggregate",
+    "keep",
+    "keep_statements",
+    "keeps",
     "parse",
     "parse_expression",
     "parse_file",
     "problem_at",
     "queries",
     "query",
+    "read_question",
     "replace_calls",
     "statements_of",
 ]

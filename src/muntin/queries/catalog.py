@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from muntin.errors import Problem, QueryError, UnknownQueryError, did_you_mean
 from muntin.queries.declarations import CreateSink, CreateSource, Reference
+from muntin.queries.keeps import CreateKeep, DropKeep
 from muntin.queries.query import Query
 from muntin.queries.rows import RowQuery
 
@@ -193,7 +194,7 @@ class DropQuery:
 
 
 Statement: TypeAlias = CreateQuery | CreateRows | DropQuery
-FileStatement: TypeAlias = Statement | CreateSource | CreateSink
+FileStatement: TypeAlias = Statement | CreateSource | CreateSink | CreateKeep | DropKeep
 
 
 @dataclass(frozen=True)

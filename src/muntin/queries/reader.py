@@ -17,15 +17,18 @@ from muntin.queries.analysis.select import analyze_window, checked_condition
 from muntin.queries.analysis.templates import Templates
 from muntin.queries.catalog import CreateQuery, CreateRows, DropQuery, FileStatement
 from muntin.queries.declarations import MAX_NAME, Reference, declare, reference
+from muntin.queries.keeps import CreateKeep, DropKeep, Keep, check_keep
 from muntin.queries.query import PREFERENCES
 from muntin.queries.report import Report
 from muntin.queries.rows import OUTPUTS, RowQuery
 from muntin.queries.secrets import masked
 from muntin.queries.source import Lines, SourceText, position, shown
 from muntin.queries.sql.clauses import (
+    CreateKeepNode,
     CreateQueryNode,
     CreateSinkNode,
     CreateSourceNode,
+    DropKeepNode,
     DropQueryNode,
     InsertNode,
 )
@@ -38,6 +41,7 @@ from muntin.queries.sql.grammar import (
     RefusedError,
     reserved,
 )
+from muntin.queries.sql.keeps import KEEP_EXAMPLE
 
 NESTING_HINT = "flatten it, or split it into columns computed before"
 OPTIONS = ("technique", "prefer")
@@ -111,6 +115,11 @@ class StatementReader:
             names.used.discard(node.name.lower())
             sound = self._check_name(node.this)
             return DropQuery(node.name, position(node.this) or 0) if sound else None
+        if isinstance(node, DropKeepNode):
+            sound = self._check_name(node.this, "keep")
+            return DropKeep(node.name, position(node.this) or 0) if sound else None
+        if isinstance(node, CreateKeepNode):
+            return self._keep(node)
         if isinstance(node, CreateSourceNode | CreateSinkNode):
             declared = declare(node, self.report)
             return None if self.report.problems else declared
@@ -190,6 +199,24 @@ class StatementReader:
             self.templates.learn(self.tokens[head:], query, clause, from_start)
         return CreateQuery(query, replace, sink, start, start if from_start is None else from_start)
 
+    def _keep(self, node: CreateKeepNode) -> CreateKeep | None:
+        """What is kept, or None after its problems are reported."""
+        self._check_name(node.this, "keep")
+        self.report.query = node.name
+        if is_row_query(node.expression):
+            message = "a keep keeps aggregates of groups, not rows"
+            self.report.add(node.expression, message, f"write {KEEP_EXAMPLE}")
+            return None
+        table = node.expression.find(exp.Table)
+        from_start = None if table is None else position(table.this)
+        found = analyze_window(node.expression, node.name, self.report)
+        cuts = [checked_condition(cut, self.report) for cut in node.args["cuts"]]
+        if found is None or not check_keep(found[0], self.report) or self.report.problems:
+            return None
+        keep = Keep(found[0], tuple(cut for cut in cuts if cut is not None))
+        start, replaces = self.report.start, bool(node.args.get("replace"))
+        return CreateKeep(keep, replaces, start, start if from_start is None else from_start)
+
     def _row_query(self, name: str, node: exp.Expr, options: dict[str, Any]) -> RowQuery | None:
         if not self._takes(options, ROW_OPTIONS, "rows with lifetimes"):
             return None
@@ -248,11 +275,13 @@ class StatementReader:
         node = reader.parse(condition=True)
         return None if node is None else checked_condition(node, reader.report)
 
-    def _check_name(self, node: exp.Expr) -> bool:
+    def _check_name(self, node: exp.Expr, what: str = "query") -> bool:
         name = node.name
         sound = _is_name(name)
         if not sound:
-            message = f"{shown(name)!r} is not a name for a query: ASCII letters, digits and _ only"
+            message = (
+                f"{shown(name)!r} is not a name for a {what}: ASCII letters, digits and _ only"
+            )
             self.report.add(node, message, NAME_HINT)
         elif len(name) > MAX_NAME:
             # Names become names of files.

@@ -18,14 +18,30 @@ from muntin.errors import DataError, Problem, QueryError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.frames import read_frame
 from muntin.plan import SharedPlan, Timeline
-from muntin.queries import Catalog, DropQuery, QueriesLike, Query, Statement, statements_of
+from muntin.queries import (
+    Catalog,
+    CreateKeep,
+    DropKeep,
+    DropQuery,
+    Keep,
+    KeepsLike,
+    QueriesLike,
+    Query,
+    Statement,
+    keep_statements,
+    statements_of,
+)
 from muntin.results import Results, TableAnswer
 from muntin.streams.intake import Intake
+from muntin.streams.keeper import Keeper
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
+from muntin.synopses import Answer, Asking, Isolation, Moment, Prepared
+from muntin.synopses.asking import MAX_ROWS, TIMEOUT
+from muntin.windows import DurationLike
 
 # What a snapshot begins with; another layout gets another number.
-_MARK = b"muntin stream 2\n"
+_MARK = b"muntin stream 3\n"
 _CHECK_BYTES = 4
 # The engine's token follows, then a checksum of all that comes after it.
 _TOKEN = slice(len(_MARK), len(_MARK) + TOKEN_BYTES)
@@ -48,6 +64,7 @@ class Stream(Lifecycle):
         on_error: Literal["null", "fail"] = "null",
         on_bad_row: Literal["skip", "fail"] = "skip",
         max_ahead: int | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         super().__init__(on_error, on_bad_row)
         self._engine = engine
@@ -55,8 +72,18 @@ class Stream(Lifecycle):
         self._intake = Intake(engine.plan.source, engine.plan.timeline, max_ahead)
         self._catalog = Catalog(final.query for final in engine.plan.finals)
         self._restore = read_frame(engine.plan.source.empty_table()).restore
+        self._batches = 0
+        plan = engine.plan
+        self._keeper = keeper or Keeper(plan.source, plan.timeline.column, plan.zone, engine.tables)
+        self._asking = Asking(
+            lambda: self._keeper.versions,
+            self._keeper.schemas,
+            restore=lambda: self._restore,
+        )
         # The plans of the last snapshots, by their tokens.
         self._plans: dict[bytes, SharedPlan] = {}
+        # What was kept at them: the blocks of each keep, by number.
+        self._blocks: dict[bytes, dict[int, set[int]]] = {}
         check_sources(self._catalog, name)
 
     def feed(self, batch: Any) -> Results:
@@ -78,7 +105,11 @@ class Stream(Lifecycle):
         self._restore = given.restore
         self._check_rows(self._intake, given)
         before = Counter(self._engine.statistics.errors)
+        watermark, threads = self._engine.watermark, self._engine.threads
+        kept = self._keeper.prepared(given.kept, watermark, threads)
         found = self._engine.feed(given.kept)
+        self._batches += 1
+        self._keeper.commit(kept, self._moment, given.kept.num_rows)
         # Rows too far ahead were not shown to the engine, and count like those without a time.
         self._engine.statistics.rows += given.ahead
         self._engine.statistics.bad_rows += given.ahead
@@ -95,7 +126,13 @@ class Stream(Lifecycle):
         self._check()
         tick = self._intake.tick(to)
         before = Counter(self._engine.statistics.errors)
-        return self._results(self._engine.advance(tick), 0, before)
+        found = self._engine.advance(tick)
+        self._keeper.advance(self._moment)
+        return self._results(found, 0, before)
+
+    @property
+    def _moment(self) -> Moment:
+        return Moment(self._batches, self._engine.seen, self._engine.watermark)
 
     def add(self, queries: QueriesLike) -> None:
         """Let queries join, from the next batch on: all of them, or none if one is refused.
@@ -118,13 +155,90 @@ class Stream(Lifecycle):
         self._engine.replace(list(catalog))
         self._catalog = catalog
 
+    def keep(self, keeps: KeepsLike) -> None:
+        """Keep something to be asked about: all that is named, or nothing if one is refused.
+
+        A keep that is there before the first batch knows that there was nothing earlier. One that
+        joins later has all rows above the largest event time so far. It emits nothing and changes
+        no query's answers. ``CREATE OR REPLACE KEEP`` begins anew, ``DROP KEEP`` drops one.
+
+        Args:
+            keeps: ``CREATE KEEP`` statements as text, what :func:`muntin.keep` makes, or a list.
+        """
+        self._check()
+        statements = keep_statements(keeps)
+        check_keep_sources(statements, self._name)
+        self._keeper.apply(statements)
+
+    def drop_keep(self, name: str) -> None:
+        """Keep something no longer."""
+        self._check()
+        self._keeper.apply([DropKeep(name)])
+
+    def keeps(self) -> list[Keep]:
+        """What is kept, in the order it joined."""
+        return self._keeper.keeps()
+
+    def explain_keeps(self) -> str:
+        """What is kept, and what it takes: entries per row, entries and bytes."""
+        return self._keeper.explain()
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        isolation: Isolation = "lws",
+        timeout: DurationLike = TIMEOUT,
+        max_rows: int = MAX_ROWS,
+    ) -> Answer:
+        """Answer a question at once, from what is kept. Any thread may ask.
+
+        Args:
+            sql: A SELECT over ``[RANGE r]``, which ends one tick after the latest event time, or
+                ``AS OF WATERMARK``, or ``AS OF`` a time; ``ALIGNED`` asks for whole slices.
+            isolation: ``lws`` reads the newest version, also if a batch comes meanwhile; ``ws``
+                the one that was newest when the question came.
+            timeout: How long it may take.
+            max_rows: How many rows the answer may have.
+
+        Raises:
+            QueryError: If the question cannot be read.
+            QuestionError: If nothing kept can answer it; the hint has the KEEP that would.
+
+        >>> import muntin
+        >>> stream = muntin.stream(
+        ...     "SELECT count(*) AS n FROM t [RANGE 60 SLIDE 60]",
+        ...     {"ts": "int64", "k": "string", "v": "int64"},
+        ...     keeps="CREATE KEEP recent AS SELECT k, max(v) FROM t [RANGE 60 SLIDE 5] GROUP BY k",
+        ... )
+        >>> rows = pa.table({"ts": [1, 7, 12], "k": ["a", "a", "b"], "v": [9, 3, 4]})
+        >>> answers = stream.feed(rows)
+        >>> answer = stream.ask("SELECT max(v) AS top FROM t [RANGE 8] WHERE k = 'a'")
+        >>> answer.frame.to_pylist(), answer.exact, answer.covers
+        ([{'top': 3}], True, Covers(start=5, end=15))
+        """
+        return self._asking.ask(sql, isolation=isolation, timeout=timeout, max_rows=max_rows)
+
+    def prepare(
+        self,
+        sql: str,
+        *,
+        isolation: Isolation = "lws",
+        timeout: DurationLike = TIMEOUT,
+        max_rows: int = MAX_ROWS,
+    ) -> Prepared:
+        """A question with ``?`` in place of constants, to be called with their values."""
+        return self._asking.prepare(sql, isolation=isolation, timeout=timeout, max_rows=max_rows)
+
     def update_table(self, name: str, frame: Any) -> None:
         """Join rows from the next batch on with another version of a table; those before stay.
 
         A name that is new adds a table, for queries that join later.
         """
         self._check()
-        self._engine.update_table(name, read_frame(frame).table())
+        table = read_frame(frame).table()
+        self._engine.update_table(name, table)
+        self._keeper.update_table(name, table)
 
     def queries(self) -> list[Query]:
         """The queries that run, in the order they joined."""
@@ -169,17 +283,29 @@ class Stream(Lifecycle):
         earlier = None if since is None else _token(since)
         plan, state = self._engine.plan, self._engine.snapshot(earlier)
         is_known = earlier is not None and self._plans.get(earlier) is plan
-        content = pickle.dumps((None if is_known else plan, state), protocol=5)
+        blocks = None if earlier is None else self._blocks.get(earlier)
+        kept, numbers = self._keeper.snapshot(blocks)
+        content = pickle.dumps(
+            (None if is_known else plan, state, (self._batches, kept)), protocol=5
+        )
         token = token_of(state)
-        self._remember(token)
+        self._remember(token, numbers)
         check = zlib.crc32(token + content).to_bytes(_CHECK_BYTES, "little")
         return _MARK + token + check + content
 
-    def _remember(self, token: bytes) -> None:
+    def _remember(self, token: bytes, blocks: dict[int, set[int]]) -> None:
         self._plans.pop(token, None)
         self._plans[token] = self._engine.plan
+        self._blocks[token] = blocks
         while len(self._plans) > REMEMBERED:
-            del self._plans[next(iter(self._plans))]
+            oldest = next(iter(self._plans))
+            del self._plans[oldest]
+            self._blocks.pop(oldest, None)
+
+    def resume_keeps(self, kept: Sequence[Any]) -> None:
+        """Go on with what was kept when snapshots were taken."""
+        self._batches = kept[-1][0]
+        self._keeper.restore([each for _, each in kept])
 
     def close(self) -> Results:
         """Answer every window that holds a row and has no answer yet, and end the stream."""
@@ -206,8 +332,8 @@ class Stream(Lifecycle):
         return Results(answers, plan, rows=rows, errors=errors)
 
 
-def unpacked(snapshot: bytes | Sequence[bytes]) -> tuple[SharedPlan, list[bytes]]:
-    """The plan and the engine's states that a snapshot of a stream holds, or several in order."""
+def unpacked(snapshot: bytes | Sequence[bytes]) -> tuple[SharedPlan, list[bytes], list[Any]]:
+    """What a snapshot of a stream holds, or several in order: the plan, states, what was kept."""
     whole = isinstance(snapshot, bytes | bytearray | memoryview | str)
     if not whole and not isinstance(snapshot, Sequence):
         raise DataError(
@@ -215,7 +341,7 @@ def unpacked(snapshot: bytes | Sequence[bytes]) -> tuple[SharedPlan, list[bytes]
             hint="give what Stream.snapshot() returned",
         )
     found = [_unpickled(each) for each in ([snapshot] if whole else snapshot)]
-    plans = [plan for plan, _ in found if plan is not None]
+    plans = [plan for plan, _, _ in found if plan is not None]
     if not found or found[0][0] is None:
         raise DataError(
             "the first snapshot holds only what changed since an earlier one"
@@ -223,10 +349,10 @@ def unpacked(snapshot: bytes | Sequence[bytes]) -> tuple[SharedPlan, list[bytes]
             else "there is no snapshot to resume from",
             hint="give a whole snapshot first, then those since, each after the one before",
         )
-    return plans[-1], [state for _, state in found]
+    return plans[-1], [state for _, state, _ in found], [kept for _, _, kept in found]
 
 
-def _unpickled(snapshot: Any) -> tuple[SharedPlan | None, bytes]:
+def _unpickled(snapshot: Any) -> tuple[SharedPlan | None, bytes, Any]:
     """What one snapshot holds: the plan, unless it is that of the one before, and the state."""
     _token(snapshot)
     data = bytes(snapshot)
@@ -234,8 +360,8 @@ def _unpickled(snapshot: Any) -> tuple[SharedPlan | None, bytes]:
     check = zlib.crc32(data[_TOKEN] + body).to_bytes(_CHECK_BYTES, "little")
     if check != data[_CHECK]:
         raise DataError("the snapshot is damaged", hint="resume from another one")
-    plan, state = pickle.loads(body)
-    return plan, state
+    plan, state, kept = pickle.loads(body)
+    return plan, state, kept
 
 
 def _token(snapshot: Any) -> bytes:
@@ -276,6 +402,12 @@ def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | N
             f"the time zone is {zone.name}, and was {plan.zone.name} in the snapshot",
             hint=f"resume with timezone={plan.zone.name!r}, or start anew without a snapshot",
         )
+
+
+def check_keep_sources(statements: Iterable[CreateKeep | DropKeep], name: str | None) -> None:
+    """Refuse keeps of another stream than the one of this name."""
+    created = [one.keep.query for one in statements if isinstance(one, CreateKeep)]
+    check_sources(created, name)
 
 
 def check_sources(queries: Iterable[Query], name: str | None) -> None:

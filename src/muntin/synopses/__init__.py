@@ -1,1 +1,22 @@
-"""What is kept to be asked, and the asking."""
+"""What is kept of streams to be asked, and the asking."""
+
+from muntin.synopses.answer import Answer, AsOf, Covers, Isolation
+from muntin.synopses.asking import Asking, Versions
+from muntin.synopses.kept import Kept, plan_keep
+from muntin.synopses.prepared import Prepared
+from muntin.synopses.replica import Moment, Replica, Version
+
+__all__ = [
+    "Answer",
+    "AsOf",
+    "Asking",
+    "Covers",
+    "Isolation",
+    "Kept",
+    "Moment",
+    "Prepared",
+    "Replica",
+    "Version",
+    "Versions",
+    "plan_keep",
+]

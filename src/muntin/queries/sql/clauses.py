@@ -24,7 +24,9 @@ class WindowClause(exp.Expression):
 
     ``spelling`` names it for messages, ``measure`` is "time" or "rows", ``align`` says whether
     ends or starts lie on the slide, ``time`` is the identifier of the time column if named.
-    ``now`` is a range of one tick, and ``internal`` says that results never end.
+    ``now`` is a range of one tick, and ``internal`` says that results never end. Questions may say
+    when the window ends (``as_of``: a word or a literal), that it be ``aligned`` with what is kept,
+    and how wide bounds may be (``within``, in percent).
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -37,6 +39,9 @@ class WindowClause(exp.Expression):
         "time": False,
         "now": False,
         "internal": False,
+        "as_of": False,
+        "aligned": False,
+        "within": False,
     }
 
 
@@ -62,6 +67,23 @@ class CreateQueryNode(exp.Expression):
 
 class DropQueryNode(exp.Expression):
     """DROP QUERY ``this``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class CreateKeepNode(exp.Expression):
+    """CREATE [OR REPLACE] KEEP ``this`` AS ``expression`` [CUT (``cuts``)]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expression": True,
+        "replace": False,
+        "cuts": False,
+    }
+
+
+class DropKeepNode(exp.Expression):
+    """DROP KEEP ``this``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 

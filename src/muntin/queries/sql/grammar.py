@@ -37,6 +37,7 @@ QUERY_OPTION_HINT = (
 )
 _TRUTHS = (TokenType.TRUE, TokenType.FALSE)
 FILE_KINDS = ("STREAM", "TABLE", "SINK")
+KEEP_HINT = "pass it as keeps=, or to keep() of the stream or run"
 FILE_ONLY_HINT = "run a file that has it with muntin run; in Python, pass frames and sinks instead"
 
 
@@ -155,6 +156,8 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
         replace = self._match_pair(TokenType.OR, TokenType.REPLACE)
         kind = shown(self._curr.text.upper())
         parser = self.CREATE_PARSERS.get(kind)
+        if parser is None and kind == "KEEP":
+            self.refuse("CREATE KEEP is not allowed among queries", KEEP_HINT)
         if parser is None and kind in FILE_KINDS:
             self.refuse(f"CREATE {kind} is not allowed among queries", FILE_ONLY_HINT)
         if parser is None:
@@ -217,22 +220,24 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
     def _parse_drop_statement(self) -> exp.Expr:
         if not self._match_texts(("QUERY",)):
             kind = shown(self._curr.text.upper())
+            if kind == "KEEP":
+                self.refuse("DROP KEEP is not allowed among queries", "call drop_keep(name)")
             self.refuse(f"DROP {kind} is not a statement of Muntin", self.STATEMENT_HINT)
         return DropQueryNode(this=self._parse_query_name("DROP QUERY name"))
 
-    def _parse_query_name(self, example: str) -> exp.Expr:
+    def _parse_query_name(self, example: str, what: str = "query") -> exp.Expr:
         token = self._curr
         # Any word may be a name: CREATE QUERY select AS ... reads as well as with backquotes.
         clause = token.token_type in (TokenType.ALIAS, TokenType.SELECT)
         named = self._next.token_type in (TokenType.ALIAS, TokenType.SENTINEL)
         if token.token_type == TokenType.SENTINEL or (clause and not named):
-            self.refuse("expected the name of a query", f"write {example}")
+            self.refuse(f"expected the name of a {what}", f"write {example}")
         if token.token_type == TokenType.STRING:
-            self.refuse("a string is not a name for a query", f"write {example}, without quotes")
+            self.refuse(f"a string is not a name for a {what}", f"write {example}, without quotes")
         self._advance()
         if self._match(TokenType.DOT, advance=False) or self._match(TokenType.DASH, advance=False):
             self.refuse(
-                "a query's name has ASCII letters, digits and _ only",
+                f"a {what}'s name has ASCII letters, digits and _ only",
                 "write a name such as high_volume",
             )
         return exp.Identifier(this=token.text, quoted=True).update_positions(token)

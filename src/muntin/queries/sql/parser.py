@@ -18,12 +18,14 @@ from muntin.queries.catalog import (
     ParsedFile,
     Statement,
 )
+from muntin.queries.keeps import CreateKeep, DropKeep
 from muntin.queries.reader import QueryNames, StatementReader, explain_token_error
 from muntin.queries.source import Lines, check_text
 from muntin.queries.sql.depth import deep_stack
 from muntin.queries.sql.dialect import Muntin, strip_comments, tokenizer
 from muntin.queries.sql.files import FileGrammar
 from muntin.queries.sql.grammar import Grammar
+from muntin.queries.sql.keeps import OnlyKeepGrammar
 from muntin.queries.sql.normalize import normalize
 
 
@@ -99,6 +101,22 @@ def _read(
             if statement is not None:
                 statements.append(statement)
     return statements
+
+
+def parse_keeps(text: str) -> list[CreateKeep | DropKeep]:
+    """The keeps that a text creates and drops.
+
+    Raises:
+        QueryError: With all problems of all statements.
+
+    >>> parse_keeps("DROP KEEP recent")
+    [DropKeep(name='recent')]
+    """
+    tokens, problems = _tokens(check_text(text, "SQL text"))
+    statements = _read(text, tokens, problems, OnlyKeepGrammar(dialect=Muntin()), 1, ())
+    if problems:
+        raise QueryError(sorted(problems, key=_place))
+    return [one for one in statements if isinstance(one, CreateKeep | DropKeep)]
 
 
 def parse_expression(text: str) -> exp.Expr:

@@ -31,6 +31,9 @@ _ARGUMENTS = {
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
 }
 _CLAUSES = ("SLIDE", "OFFSET", "WATTR", "INTERNAL")
+# Words of a question's window.
+ASKING = ("AS", "ALIGNED", "WITHIN")
+ASK_HINT = "ask it: stream.ask(\"SELECT ... FROM s [RANGE '7 minutes' AS OF WATERMARK]\")"
 STREAMED = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 STREAMED_HINT = "write Istream(SELECT ...), or SELECT Istream(a, b) FROM ..."
 WSTREAM_HINT = "write Wstream(SELECT ...)[RANGE '5 minutes']: how long its results live"
@@ -75,6 +78,9 @@ class WindowGrammar(_Base):
             parts["range"] = self._parse_extent()
         while not self._match(TokenType.R_BRACKET):
             self._match(TokenType.COMMA)
+            if self._match_texts(ASKING, advance=False):
+                self._parse_asking(parts)
+                continue
             if not self._match_texts(_CLAUSES):
                 self.refuse("expected SLIDE, OFFSET, WATTR or ]", BRACKET_HINT)
             word = self._prev
@@ -87,6 +93,11 @@ class WindowGrammar(_Base):
                 parts[key] = self._parse_time_column() if key == "time" else self._parse_extent()
         clause = WindowClause(spelling="[...]", measure=measure, align="end", **parts)
         return clause.update_positions(opening)
+
+    def _parse_asking(self, parts: dict[str, Any]) -> None:
+        """Reads AS OF, ALIGNED or WITHIN, which only a question has."""
+        word = self._curr.text.upper()
+        self.refuse(f"{word} belongs to a question", f"leave it out, or {ASK_HINT}")
 
     def _parse_streamed(self, read: Callable[[], Any]) -> tuple[Any, str, WindowClause | None]:
         """Reads Istream(...) or its like, and the window behind Wstream; gives what is inside."""
@@ -128,7 +139,7 @@ class WindowGrammar(_Base):
         return Extent(this=value, rows=rows).update_positions(first)
 
     def _at_clause(self) -> bool:
-        return self._match_texts(_CLAUSES, advance=False)
+        return self._match_texts((*_CLAUSES, *ASKING), advance=False)
 
     def _extent_value(self, words: list[str], first: Token) -> int | str:
         if len(words) == 1 and first.token_type == TokenType.STRING:

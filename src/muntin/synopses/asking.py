@@ -1,0 +1,281 @@
+"""Asking: questions read once per shape, and answered from the newest version of a keep."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from sqlglot.tokenizer_core import Token, TokenType
+
+from muntin.errors import DataError, MuntinError, QueryError, QuestionError, did_you_mean
+from muntin.queries import Question, read_question
+from muntin.queries.questions import shape_of, words_of
+from muntin.synopses.answer import ISOLATIONS, Answer, Isolation
+from muntin.synopses.fit import Fit, UnfitError, fit, problems_of, would_do
+from muntin.synopses.kept import Kept
+from muntin.synopses.placement import Placed, as_of, placed_window, refusal
+from muntin.synopses.prepared import Prepared
+from muntin.synopses.reading import Budget, Reading
+from muntin.synopses.replica import Version
+from muntin.windows import DurationLike, duration
+
+TIMEOUT = "1 second"
+MAX_ROWS = 100_000
+# Shapes of questions, and constants of one shape, that are remembered.
+_MOST_SHAPES = 512
+_MOST_FITS = 256
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The newest version of every keep, all after the same batch; keeps by name in lower case."""
+
+    by_name: Mapping[str, Version] = field(default_factory=dict)
+
+    def of(self, source: str, several: bool) -> list[Version]:
+        """Those of one stream."""
+        found = self.by_name.values()
+        return [
+            each for each in found if not several or each.kept.keep.source.lower() == source.lower()
+        ]
+
+
+@dataclass
+class _Shape:
+    """What questions that differ in constants have in common."""
+
+    question: Question
+    free: frozenset[int]
+    fits: dict[Hashable, list[Fit]] = field(default_factory=dict)
+
+
+class Asking:
+    """What answers questions about the keeps of some streams.
+
+    Args:
+        versions: Gives the newest versions; called once a try.
+        tables: The columns of the tables that keeps join.
+        several: Whether FROM tells several streams apart.
+        restore: From a table to the frame that users see.
+    """
+
+    def __init__(
+        self,
+        versions: Callable[[], Versions],
+        tables: Callable[[], Mapping[str, pa.Schema]] = dict,
+        *,
+        several: bool = False,
+        restore: Callable[[], Callable[[pa.Table], Any]] | None = None,
+    ) -> None:
+        self._versions = versions
+        self._tables = tables
+        self._several = several
+        self._restore = restore
+        self._shapes: dict[Hashable, _Shape] = {}
+        self._known: tuple[Kept, ...] = ()
+        self._lock = threading.Lock()
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        isolation: Isolation = "lws",
+        timeout: DurationLike = TIMEOUT,
+        max_rows: int = MAX_ROWS,
+    ) -> Answer:
+        """Answer a question from what is kept."""
+        options = _options(isolation, timeout, max_rows)
+        return self._answer(sql, words_of(sql), *options)
+
+    def prepare(
+        self,
+        sql: str,
+        *,
+        isolation: Isolation = "lws",
+        timeout: DurationLike = TIMEOUT,
+        max_rows: int = MAX_ROWS,
+    ) -> Prepared:
+        """A question with ``?`` for constants, to be asked with values for them."""
+        options = _options(isolation, timeout, max_rows)
+        return Prepared(sql, lambda words: self._answer(sql, words, *options))
+
+    def _answer(
+        self, sql: str, words: Sequence[Token], isolation: Isolation, seconds: float, rows: int
+    ) -> Answer:
+        began = time.perf_counter()
+        budget = Budget.of(seconds, rows)
+        versions = self._versions()
+        for tries in (1, 2):
+            found = self._once(sql, words, versions, budget)
+            newest = self._versions()
+            is_newest = newest is versions
+            if isolation == "ws" or is_newest or tries == 2:
+                break
+            versions = newest
+        said: Isolation = "lws" if isolation == "lws" and is_newest else "ws"
+        took = 1000 * (time.perf_counter() - began)
+        if self._restore is not None:
+            found["restore"] = self._restore()
+        return Answer(**found, isolation=said, milliseconds=took)
+
+    def _once(
+        self, sql: str, words: Sequence[Token], versions: Versions, budget: Budget
+    ) -> dict[str, Any]:
+        """The answer from given versions, all but how long it took."""
+        shape = self._shape(sql, words, versions)
+        try:
+            fits = self._fits(shape, sql, words, versions)
+        except QueryError as error:
+            raise problems_of(error) from None
+        question = shape.question
+        chosen, placed = self._choose(fits, question, words, versions)
+        version = versions.by_name[chosen.kept.name.lower()]
+        keys = [_key_value(words[place]) for place, _ in chosen.keys]
+        limit = question.limit
+        if question.free.limit is not None:
+            limit = _limit(sql, words, question.free.limit)
+        reading = Reading(version, chosen, keys, None if placed is None else placed.window, budget)
+        read = reading.read(limit)
+        keep = version.kept.keep
+        return {
+            "table": read.table,
+            "exact": read.exact,
+            "covers": None if placed is None else placed.covers,
+            "as_of": as_of(version),
+            "batch": version.moment.batch,
+            "source": f"keep {keep.name} ({len(version.blocks)} blocks, "
+            f"{version.entries:,} entries)",
+            "rows": read.rows,
+        }
+
+    def _shape(self, sql: str, words: Sequence[Token], versions: Versions) -> _Shape:
+        """The question of these words, or of others that differ in constants."""
+        kept = tuple(version.kept for version in versions.by_name.values())
+        with self._lock:
+            if [id(each) for each in kept] != [id(each) for each in self._known]:
+                self._shapes, self._known = {}, kept
+        key = shape_of(words)
+        found = self._shapes.get(key)
+        if found is None:
+            question = read_question(sql, words)
+            held = versions.of(question.query.source, self._several)
+            found = _Shape(question, _free(question, [each.kept for each in held]))
+            with self._lock:
+                if len(self._shapes) >= _MOST_SHAPES:
+                    self._shapes.clear()
+                self._shapes[key] = found
+        return found
+
+    def _fits(
+        self, shape: _Shape, sql: str, words: Sequence[Token], versions: Versions
+    ) -> list[Fit]:
+        """How keeps answer the question; the reason why none does is raised."""
+        constants = tuple(
+            word.text
+            for place, word in enumerate(words)
+            if word.token_type in (TokenType.STRING, TokenType.NUMBER) and place not in shape.free
+        )
+        known = shape.fits.get(constants)
+        if known is not None:
+            return known
+        question = read_question(sql, words)
+        held = versions.of(question.query.source, self._several)
+        if not held:
+            raise self._nothing(question, versions)
+        fits, reasons = [], []
+        for version in held:
+            try:
+                fits.append(fit(question, version.kept, self._tables(), shape.free))
+            except UnfitError as error:
+                reasons.append((error.near, error.reason, version))
+        if not fits:
+            near = max(reasons, key=lambda each: each[0])
+            raise refusal(question, near[2], near[1])
+        with self._lock:
+            if len(shape.fits) >= _MOST_FITS:
+                shape.fits.clear()
+            shape.fits[constants] = fits
+        return fits
+
+    def _nothing(self, question: Question, versions: Versions) -> MuntinError:
+        source = question.query.source
+        sources = {each.kept.keep.source for each in versions.by_name.values()}
+        near = did_you_mean(source, sources) if self._several and sources else None
+        return QuestionError(
+            f"nothing is kept of {source}",
+            hint=near or f"keep something first: {would_do(question, None)}",
+        )
+
+    def _choose(
+        self, fits: Sequence[Fit], question: Question, words: Sequence[Token], versions: Versions
+    ) -> tuple[Fit, Placed | None]:
+        """The keep that answers exactly with the widest slices, or else with the finest."""
+        found: list[tuple[bool, int, Fit, Placed | None]] = []
+        refused: list[MuntinError] = []
+        for each in fits:
+            version = versions.by_name[each.kept.name.lower()]
+            try:
+                placed = placed_window(version, question, words)
+            except MuntinError as error:
+                refused.append(error)
+                continue
+            cells = all(wanted.is_exact for wanted in each.conditions)
+            exact = cells and (placed is None or placed.window.outer == placed.window.inner)
+            slide = each.kept.keep.slide
+            found.append((not exact, -slide if exact else slide, each, placed))
+        if not found:
+            raise refused[0]
+        _, _, chosen, placed = min(found, key=lambda each: each[:2])
+        return chosen, placed
+
+
+def _options(isolation: str, timeout: DurationLike, rows: int) -> tuple[Any, float, int]:
+    if isolation not in ISOLATIONS:
+        raise DataError(
+            f"isolation must be one of {', '.join(ISOLATIONS)}, not {isolation!r}",
+            hint='use "lws" for the newest version, "ws" for any one',
+        )
+    is_number = isinstance(timeout, int | float)
+    seconds = float(timeout) if is_number else duration(timeout) / 1e6  # type: ignore[arg-type]
+    if not seconds > 0:
+        raise DataError(f"timeout must be above 0, not {timeout!r}", hint="as in '1 second'")
+    if not isinstance(rows, int) or rows < 1:
+        raise DataError(f"max_rows must be 1 or more, not {rows!r}", hint="as in 100_000")
+    return isolation, seconds, rows
+
+
+def _free(question: Question, held: Sequence[Kept]) -> frozenset[int]:
+    """The words of a question whose constants change nothing but the window and the groups.
+
+    A constant compared with a group column is one where every keep has that group, and all its
+    rows: then only the group that is looked up depends on it.
+    """
+    free = {question.free.range, question.free.at, question.free.limit} - {None}
+    names = [name.lower() for _, name in question.free.keys]
+    for place, name in question.free.keys:
+        if names.count(name.lower()) == 1 and all(_is_key(each, name, question) for each in held):
+            free.add(place)
+    return frozenset(place for place in free if place is not None)
+
+
+def _is_key(kept: Kept, name: str, question: Question) -> bool:
+    if kept.keep.query.where is not None or kept.keep.query.joins or question.query.joins:
+        return False
+    found = [each for each in kept.key_names if each.lower() == name.lower()]
+    if not found:
+        return False
+    kind = kept.node.grouping[kept.key_names[found[0]]].type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _limit(sql: str, words: Sequence[Token], place: int) -> int | None:
+    text = words[place].text
+    return int(text) if text.isdigit() else read_question(sql, words).limit
+
+
+def _key_value(word: Token) -> str:
+    return str(word.text)

@@ -1,0 +1,165 @@
+"""Where the window of a question lies in what a keep holds, and what to say where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from muntin.errors import MuntinError, Problem, QueryError, QuestionError
+from muntin.expressions import Evaluator, bind
+from muntin.plan.timeline import Timeline
+from muntin.queries import Question
+from muntin.queries.questions import instant_number
+from muntin.synopses.answer import AsOf, Covers
+from muntin.synopses.fit import would_do
+from muntin.synopses.kept import Kept
+from muntin.synopses.reading import Window
+from muntin.synopses.replica import Version
+from muntin.windows import duration_text
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A window in ticks, and the slices of a keep that it takes."""
+
+    start: int
+    end: int
+    window: Window
+    covers: Covers
+
+
+def as_of(version: Version) -> AsOf:
+    """How far the stream was at a version."""
+    timeline, moment = version.kept.timeline, version.moment
+    return AsOf(_shown(timeline, moment.latest), _shown(timeline, moment.watermark))
+
+
+def _shown(timeline: Timeline, tick: int | None) -> Any:
+    """A tick as the time column shows it."""
+    if tick is None:
+        return None
+    tick -= tick % timeline.resolution
+    return timeline.from_ticks(np.array([tick])).to_pylist()[0]
+
+
+def placed_window(version: Version, question: Question, words: Sequence[Token]) -> Placed | None:
+    """The window that is asked for; None while the stream has no row.
+
+    Raises:
+        QuestionError: If it reaches behind what is kept.
+    """
+    kept, moment = version.kept, version.moment
+    length = _length(question, words, kept)
+    end = _end(question, words, version)
+    if end is None:
+        return None
+    start = end - length
+    first, last = kept.slice_of(start), kept.slice_of(end - 1) + 1
+    if question.aligned:
+        start, end = kept.start_of(first), kept.start_of(last)
+    _check_span(version, question, length, kept.start_of(first))
+    inner = (kept.slice_of(start - 1) + 1, kept.slice_of(end))
+    if moment.latest is None or end > moment.latest:
+        # No row lies behind it.
+        inner = (inner[0], last)
+    covers = (_shown(kept.timeline, kept.start_of(each)) for each in (first, last))
+    return Placed(start, end, Window((first, last), inner), Covers(*covers))
+
+
+def _length(question: Question, words: Sequence[Token], kept: Kept) -> int:
+    window = question.query.window
+    if question.free.range is not None:
+        word = words[question.free.range]
+        written = word.text if word.token_type == TokenType.STRING else instant_number(word.text)
+        window = type(window)(written)
+    kept.timeline.check(type(window)(window.range, window.range, unit=window.unit))
+    return window.range
+
+
+def _end(question: Question, words: Sequence[Token], version: Version) -> int | None:
+    moment = version.moment
+    if question.as_of == "latest":
+        return None if moment.latest is None else moment.latest + 1
+    if question.as_of == "watermark":
+        return moment.watermark
+    at = question.at
+    if question.free.at is not None:
+        word = words[question.free.at]
+        at = word.text if word.token_type == TokenType.STRING else instant_number(word.text)
+    return _tick(at, version.kept)
+
+
+def _tick(at: Any, kept: Kept) -> int:
+    """A time as it is written in a question, as a tick."""
+    timeline = kept.timeline
+    if timeline.plain and isinstance(at, int):
+        return at
+    if timeline.plain or not isinstance(at, str):
+        raise QueryError(
+            [Problem(f"AS OF {at!r} is not a time of {timeline.column}", _as_of_hint(timeline))]
+        )
+    node = exp.cast(exp.Literal.string(at), exp.DataType.Type.TIMESTAMP)
+    try:
+        (value,) = Evaluator([bind(node, pa.schema([]), zone=kept.plan.zone)])(
+            pa.table({"": [None]})
+        )
+        tick = value.values.view(pa.int64()).to_pylist()[0]
+    except MuntinError:
+        tick = None
+    if tick is None:
+        raise QueryError([Problem(f"AS OF {at!r} is not a time", _as_of_hint(timeline))])
+    return int(tick)
+
+
+def _as_of_hint(timeline: Timeline) -> str:
+    return "write a number" if timeline.plain else "write it as in '2026-01-31 12:00:00'"
+
+
+def _check_span(version: Version, question: Question, length: int, first: int) -> None:
+    kept = version.kept
+    if length > kept.keep.span:
+        text = _extent(kept, kept.keep.span)
+        raise refusal(question, version, f"its span is {text}", length)
+    timeline = kept.timeline
+    if version.complete is not None and first < version.complete:
+        since, then = version.complete, version.complete + length
+        raise QuestionError(
+            f"keep {kept.name} began while the stream ran, and has all rows from "
+            f"{_shown(timeline, since)} on; the question reaches back to {_shown(timeline, first)}",
+            hint="ask for a shorter RANGE, or once event time has reached "
+            f"{_shown(timeline, then)}",
+        )
+    if version.low is not None and first < version.low:
+        raise QuestionError(
+            f"keep {kept.name} has rows from {_shown(timeline, version.low)} on; the question "
+            f"reaches back to {_shown(timeline, first)}",
+            hint="ask for a later time, or keep more: "
+            + would_do(question, kept, kept.keep.span + version.low - first),
+        )
+
+
+def _extent(kept: Kept, ticks: int) -> str:
+    return str(ticks) if kept.timeline.plain else duration_text(ticks)
+
+
+def refusal(
+    question: Question, version: Version, reason: str, length: int | None = None
+) -> QuestionError:
+    """Why the nearest keep does not answer, which one would, and from when on."""
+    kept, latest = version.kept, version.moment.latest
+    would = would_do(question, kept, length)
+    ticks = question.query.window.range if length is None else length
+    when = "at once"
+    if latest is not None:
+        first = kept.start_of(kept.slice_of(latest) + 1)
+        when = f"from event time {_shown(kept.timeline, first + ticks)} on"
+    return QuestionError(
+        f"keep {kept.name} cannot answer this: {reason}",
+        hint=f"this would, {when}: {would}",
+    )

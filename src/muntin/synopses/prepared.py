@@ -1,0 +1,63 @@
+"""A prepared question: read once, asked with other constants."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from muntin.errors import DataError
+from muntin.queries import read_question
+from muntin.queries.questions import words_of
+from muntin.synopses.answer import Answer
+from muntin.windows import duration, duration_text
+
+
+class Prepared:
+    """A question that was read before, asked by calling it with the values of its ``?``."""
+
+    def __init__(self, sql: str, answer: Callable[[Sequence[Token]], Answer]) -> None:
+        self.sql = sql
+        self._words = words_of(sql)
+        self._answer = answer
+        kinds = [word.token_type for word in self._words]
+        self._holes = [place for place, kind in enumerate(kinds) if kind == TokenType.PLACEHOLDER]
+        if not self._holes:
+            read_question(sql, self._words)
+
+    def __call__(self, *values: Any) -> Answer:
+        """The answer for some values, as many as there are ``?``."""
+        if len(values) != len(self._holes):
+            raise DataError(
+                f"the question has {len(self._holes)} constants to fill in, not {len(values)}",
+                hint="give a value for each ? in its text, in order",
+            )
+        words = list(self._words)
+        for place, value in zip(self._holes, values, strict=True):
+            words[place] = _word(words[place], value)
+        return self._answer(words)
+
+    def __repr__(self) -> str:
+        return f"<Prepared {self.sql}>"
+
+
+def _word(hole: Token, value: Any) -> Token:
+    """A value as the word that it would be in the text."""
+    if isinstance(value, bool) or value is None:
+        kind = TokenType.NULL if value is None else TokenType.TRUE if value else TokenType.FALSE
+        text = kind.name
+    elif isinstance(value, int | float | Decimal) and value >= 0:
+        kind, text = TokenType.NUMBER, str(value)
+    elif isinstance(value, dt.timedelta):
+        kind, text = TokenType.STRING, duration_text(duration(value))
+    elif isinstance(value, str | dt.date | dt.datetime):
+        kind, text = TokenType.STRING, str(value)
+    else:
+        raise DataError(
+            f"{value!r} cannot be a constant of a question",
+            hint="give text, a number of zero or more, a time, a duration, True, False or None",
+        )
+    return Token(kind, text, hole.line, hole.col, hole.start, hole.end)

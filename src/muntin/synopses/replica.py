@@ -1,0 +1,219 @@
+"""The replica of a keep: immutable versions of what is kept, one after every batch.
+
+``apply`` builds what changed and swaps one reference. Readers hold a version, and take no lock but
+for what is made when first asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from muntin._typing import Ints
+from muntin.engine.slices.key_table import KeyTable
+from muntin.engine.slices.partials import PartialBatch
+from muntin.synopses.block import Block, Entries, merged
+from muntin.synopses.kept import Kept
+
+# So many blocks of one size become one of the next.
+_FANOUT = 8
+# No block spans more than this share of the keep, so that blocks are dropped whole soon enough.
+_SHARES = 2
+# Group numbers are given anew when so few of them are in use.
+_LIVE_SHARE = 4
+_FEW_GROUPS = 4096
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a stream stands after a batch: the batch's number, the largest event time, and W."""
+
+    batch: int = 0
+    latest: int | None = None
+    watermark: int | None = None
+
+
+class Groups:
+    """The groups of a replica, numbered as they first appear, and their keys as columns."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self.types = tuple(types)
+        self.table = KeyTable(types)
+        self._lock = threading.Lock()
+        self._columns = tuple(pa.array([], kind) for kind in types)
+        self._read = 0
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return self.table.count if self.types else 1
+
+    def numbers(self, keys: Sequence[pa.Array], size: int) -> Ints:
+        """The numbers of groups by their keys; those that are new get the next ones."""
+        return self.table.slots(keys) if self.types else np.zeros(size, np.int64)
+
+    def columns(self, count: int) -> tuple[pa.Array, ...]:
+        """The keys of the first groups, a column each."""
+        if self._read < count:
+            with self._lock:
+                if self._read < count:
+                    found = self.table.keys(np.arange(self._read, count))
+                    pairs = zip(self._columns, found, strict=True)
+                    self._columns = tuple(pa.concat_arrays(list(pair)) for pair in pairs)
+                    self._read = count
+        return tuple(column.slice(0, count) for column in self._columns)
+
+
+@dataclass(frozen=True)
+class Version:
+    """What is kept after one batch; it never changes.
+
+    Attributes:
+        kept: The keep and its plan.
+        moment: Where the stream stood.
+        since: Entries are complete for rows above this tick; None if the keep was there before
+            the first row.
+        first: The first slice that ever had a row; None before there was one.
+        blocks: The entries.
+        groups: Their groups.
+        count: How many groups there are.
+    """
+
+    kept: Kept
+    moment: Moment
+    since: int | None
+    first: int | None
+    blocks: tuple[Block, ...]
+    groups: Groups
+    count: int
+
+    @property
+    def low(self) -> int | None:
+        """The first tick of the span; None while no row has left it."""
+        if self.moment.watermark is None or self.first is None:
+            return None
+        oldest = self.kept.slice_of(self.moment.watermark - self.kept.keep.span)
+        return None if self.first >= oldest else self.kept.start_of(oldest)
+
+    @property
+    def complete(self) -> int | None:
+        """The first tick from which all rows are in the entries of whole slices, if not all are."""
+        if self.since is None:
+            return None
+        return self.kept.start_of(self.kept.slice_of(self.since) + 1)
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are."""
+        return sum(map(len, self.blocks))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all entries and groups."""
+        return sum(block.nbytes for block in self.blocks) + self.groups.table.nbytes
+
+
+@dataclass
+class Replica:
+    """What is kept for one keep, as a version after every batch.
+
+    New entries are sorted into a block of their own. Blocks of about one size are put together, so
+    that there are few and each entry is written a few times only; those behind the span are
+    dropped whole.
+    """
+
+    kept: Kept
+    since: int | None = None
+    moment: Moment = field(default_factory=Moment)
+    rows: int = 0
+    taken: int = 0
+    first: int | None = None
+
+    def __post_init__(self) -> None:
+        groups = Groups([bound.type for bound in self.kept.node.grouping])
+        self._parts = [each.part for each in self.kept.node.accumulators]
+        self._next = 0
+        self.version = self._version((), groups)
+
+    def apply(self, batches: Sequence[PartialBatch], moment: Moment, rows: int = 0) -> None:
+        """Take in what stage A made of a batch of rows; the next version is that after it."""
+        groups = self.version.groups
+        pieces = [self._entries(batch, groups) for batch in batches if batch.starts.size]
+        self.rows += rows
+        self.taken += sum(piece.slices.size for piece in pieces)
+        blocks = list(self.version.blocks)
+        if pieces:
+            blocks.append(self._block(pieces))
+            earliest = blocks[-1].first
+            self.first = earliest if self.first is None else min(earliest, self.first)
+        self.commit(blocks, moment)
+
+    def commit(self, blocks: Sequence[Block], moment: Moment) -> None:
+        """Make a version of these blocks, without those behind the span."""
+        groups = self.version.groups
+        self.moment = moment
+        low = self._version((), groups).low
+        oldest = None if low is None else self.kept.slice_of(low)
+        held = [block for block in blocks if oldest is None or block.last >= oldest]
+        tidy = self._tidied(held, oldest)
+        if len(tidy) < len(held):
+            groups, tidy = self._renumbered(groups, tidy)
+        self.version = self._version(tuple(tidy), groups)
+
+    def _version(self, blocks: tuple[Block, ...], groups: Groups) -> Version:
+        count = groups.count
+        return Version(self.kept, self.moment, self.since, self.first, blocks, groups, count)
+
+    def load(self, batch: PartialBatch, level: int) -> Block:
+        """A block of entries that were put together before."""
+        return self._block([self._entries(batch, self.version.groups)], level)
+
+    def _entries(self, batch: PartialBatch, groups: Groups) -> Entries:
+        size = batch.starts.size
+        codes = np.zeros(size, np.int64) if batch.codes is None else batch.codes
+        slices = (batch.starts - self.kept.keep.phase) // self.kept.keep.slide
+        return Entries(groups.numbers(batch.keys, size), codes, slices, batch.columns)
+
+    def _block(self, pieces: Sequence[Entries], level: int = 0) -> Block:
+        self._next += 1
+        return Block(self._next, level, merged(self._parts, pieces))
+
+    def _tidied(self, blocks: list[Block], oldest: int | None) -> list[Block]:
+        """The newest blocks put together while there are enough of one level."""
+        most = max(self.kept.keep.span // self.kept.keep.slide // _SHARES, 1)
+        while True:
+            tail = blocks[-_FANOUT:]
+            if len(tail) < _FANOUT or len({block.level for block in tail}) > 1:
+                return blocks
+            first, last = min(b.first for b in tail), max(b.last for b in tail)
+            if last - first >= most:
+                return blocks
+            with ExitStack() as stack:
+                pieces = [block.entries(first if oldest is None else oldest) for block in tail]
+                for block in tail:
+                    stack.enter_context(block.lock)
+                joined = self._block(pieces, tail[0].level + 1)
+            blocks = [*blocks[:-_FANOUT], joined]
+
+    def _renumbered(self, groups: Groups, blocks: list[Block]) -> tuple[Groups, list[Block]]:
+        """Groups that are gone leave their numbers once most have gone."""
+        if not groups.types or groups.count < _FEW_GROUPS:
+            return groups, blocks
+        live = np.unique(np.concatenate([block.groups for block in blocks] or [np.empty(0, int)]))
+        if live.size * _LIVE_SHARE > groups.count:
+            return groups, blocks
+        fresh = Groups(groups.types)
+        numbers = np.full(groups.count, -1, np.int64)
+        numbers[live] = fresh.numbers(groups.table.keys(live), live.size)
+        moved = []
+        for block in blocks:
+            entries = block.entries(block.first)
+            with block.lock:
+                renamed = entries._replace(groups=numbers[entries.groups])
+                moved.append(self._block([renamed], block.level))
+        return fresh, moved

@@ -1,0 +1,229 @@
+"""What questions may say, and what is said where they cannot be answered."""
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+import muntin
+from muntin.streams import Stream
+
+COLUMNS = {"ts": "int64", "k": "string", "v": "int64", "x": "double"}
+QUERY = "SELECT count(*) AS n FROM t [RANGE 60 SLIDE 60]"
+KEEP = (
+    "CREATE KEEP recent AS SELECT k, max(v), sum(v), count(*), min(x), max(x), sum(x)"
+    " FROM t [RANGE 60 SLIDE 5] GROUP BY k CUT (v > 10)"
+)
+ROWS = pa.table(
+    {
+        "ts": [1, 7, 12, 13],
+        "k": ["a", "a", "b", None],
+        "v": [9, 30, 4, 50],
+        "x": [1.5, -2.0, 0.5, 0.0],
+    }
+)
+
+
+@pytest.fixture
+def stream() -> Stream:
+    opened = muntin.stream(QUERY, COLUMNS, keeps=KEEP)
+    opened.feed(ROWS)
+    return opened
+
+
+def refusal(stream: Stream, sql: str, **options: object) -> str:
+    with pytest.raises(muntin.MuntinError) as caught:
+        stream.ask(sql, **options)
+    return str(caught.value)
+
+
+def test_an_ungrouped_question_always_gives_one_row(stream: Stream) -> None:
+    answer = stream.ask("SELECT count(*) AS n, max(v) AS m FROM t [RANGE 10] WHERE k = 'nobody'")
+    assert answer.frame.to_pylist() == [{"n": 0, "m": None}]
+    empty = muntin.stream(QUERY, COLUMNS, keeps=KEEP)
+    answer = empty.ask("SELECT count(*) AS n FROM t [RANGE 10]")
+    assert (answer.frame.to_pylist(), answer.covers, answer.as_of) == (
+        [{"n": 0}],
+        None,
+        (None, None),
+    )
+
+
+def test_answers_are_ordered_and_limited(stream: Stream) -> None:
+    by_group = stream.ask("SELECT k, max(v) AS m FROM t [RANGE 14] GROUP BY k").frame.to_pylist()
+    assert [row["k"] for row in by_group] == [None, "a", "b"]
+    sql = "SELECT k, max(v) AS m FROM t [RANGE 14] GROUP BY k HAVING count(*) < 9"
+    sql += " ORDER BY m DESC LIMIT 2"
+    assert [row["k"] for row in stream.ask(sql).frame.to_pylist()] == [None, "a"]
+    assert len(stream.ask(sql.replace("LIMIT 2", "LIMIT 1")).frame) == 1
+    assert "whole number" in refusal(stream, sql.replace("LIMIT 2", "LIMIT 1.5"))
+    assert "not a column of the answer" in refusal(stream, sql.replace("BY m", "BY v"))
+
+
+def test_groups_roll_up_and_may_be_computed(stream: Stream) -> None:
+    sql = "SELECT k IS NULL AS unknown, sum(v) AS s FROM t [RANGE 14] GROUP BY k IS NULL"
+    assert stream.ask(sql).frame.to_pylist() == [
+        {"unknown": False, "s": 43},
+        {"unknown": True, "s": 50},
+    ]
+
+
+def test_filters_and_expressions_of_aggregates(stream: Stream) -> None:
+    sql = (
+        "SELECT count(*) FILTER (WHERE v > 10) AS big, sum(v) / count(*) AS mean FROM t [RANGE 14]"
+    )
+    assert stream.ask(sql).frame.to_pylist() == [{"big": 2, "mean": 93 / 4}]
+    assert "computed from several" in refusal(stream, sql.replace("RANGE 14", "RANGE 10 AS OF 12"))
+
+
+def test_bounds_stand_beside_what_is_not_exact(stream: Stream) -> None:
+    answer = stream.ask("SELECT count(*) AS n, sum(x) AS s FROM t [RANGE 8 AS OF 13]")
+    assert not answer.exact
+    assert answer.covers == (5, 15)
+    (row,) = answer.frame.to_pylist()
+    assert (row["n"], row["n_low"], row["n_high"]) == (3, 1, 3)
+    assert row["s_low"] <= -1.5 <= row["s_high"]
+    assert stream.ask("SELECT count(*) AS n FROM t [RANGE 8 AS OF 13 ALIGNED]").exact
+    having = "SELECT k, count(*) AS n FROM t [RANGE 8 AS OF 13] GROUP BY k HAVING count(*) > {}"
+    assert len(stream.ask(having.format(0)).frame) == 3
+    assert len(stream.ask(having.format(1)).frame) == 0
+
+
+def test_widths_are_kept_or_refused(stream: Stream) -> None:
+    sql = "SELECT count(*) AS n FROM t [RANGE 8 AS OF 13 WITHIN {}%]"
+    assert stream.ask(sql.format(70)).frame.column_names == ["n", "n_low", "n_high"]
+    assert "SLIDE of about" in refusal(stream, sql.format(10))
+
+
+def test_sums_need_the_extremes_of_what_is_added(stream: Stream) -> None:
+    text = refusal(stream, "SELECT sum(v) AS s FROM t [RANGE 8 AS OF 13]")
+    assert "keep min(v) and max(v) too" in text
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT median(v) FROM t [RANGE 9]", "median(v) FROM t [RANGE 60 SLIDE 5]"),
+        ("SELECT max(v) FROM t [RANGE 90]", "[RANGE 90 SLIDE 5] GROUP BY k"),
+        ("SELECT max(v) FROM t [RANGE 9] WHERE x > 1", "CUT (v > 10, x > 1)"),
+        ("SELECT x, max(v) FROM t [RANGE 9] GROUP BY x", "GROUP BY k, x"),
+        ("SELECT max(nope) FROM t [RANGE 9]", "no column nope"),
+        ("SELECT max(v) FROM t [RANGE 9 SLIDE 3]", "a question has no SLIDE"),
+        ("SELECT max(v) FROM t [ROWS 9]", "answers windows of ROWS"),
+        ("SELECT max(v) FROM t [RANGE '9 minutes']", "plain integer"),
+        ("SELECT max(v) FROM t [RANGE 9 AS OF 'x']", "is not a time"),
+        ("SELECT max(v) FROM t [RANGE 9 AS]", "expected OF after AS"),
+        ("SELECT max(v) FROM t [RANGE 9 WITHIN 3]", "expected %"),
+        ("DROP QUERY q", "question starts with SELECT"),
+        ("", "there is no question"),
+        ("SELECT max(v) FROM t [RANGE 9] WHERE k = 'a", "not closed"),
+        ("SELECT " + "(" * 500 + "max(v)" + ")" * 500 + " FROM t [RANGE 9]", "levels of nesting"),
+    ],
+)
+def test_refusals_say_what_would_do(stream: Stream, sql: str, said: str) -> None:
+    assert said in refusal(stream, sql)
+
+
+def test_the_keep_of_a_refusal_does_answer(stream: Stream) -> None:
+    text = refusal(stream, "SELECT k, median(v) AS m FROM t [RANGE 9] WHERE x > 0 GROUP BY k")
+    stream.keep(text[text.index("CREATE") :])
+    question = "SELECT k, median(v) AS m FROM t [RANGE 5] WHERE x > 0 GROUP BY k"
+    assert "has all rows from 15 on" in refusal(stream, question)
+    stream.feed(pa.table({"ts": [20], "k": ["a"], "v": [6], "x": [1.0]}))
+    assert stream.ask(question).frame.to_pylist() == [{"k": "a", "m": 6.0}]
+
+
+def test_a_question_has_a_budget(stream: Stream) -> None:
+    sql = "SELECT k, max(v) AS m FROM t [RANGE 14] GROUP BY k"
+    assert "3 rows, and 2 are the most" in refusal(stream, sql, max_rows=2)
+    assert "longer than its" in refusal(stream, sql, timeout=1e-9)
+    assert "isolation must be" in refusal(stream, sql, isolation="serial")
+    assert "max_rows must be" in refusal(stream, sql, max_rows=0)
+
+
+def test_questions_of_one_shape_differ_in_constants(stream: Stream) -> None:
+    ask = stream.prepare("SELECT max(v) AS m FROM t [RANGE ? AS OF ?] WHERE k = ? AND v > ?")
+    assert ask(14, 14, "a", 10).frame.to_pylist() == [{"m": 30}]
+    assert ask(14, 14, "b", 10).frame.to_pylist() == [{"m": None}]
+    assert ask(60, 5, "a", 10).frame.to_pylist() == [{"m": None}]
+    with pytest.raises(muntin.MuntinError, match="4 constants to fill in, not 1"):
+        ask(14)
+    with pytest.raises(muntin.MuntinError, match="cannot be a constant"):
+        ask(14, 14, b"a", 10)
+
+
+def test_times_are_written_as_in_sql() -> None:
+    stream = muntin.stream(
+        "SELECT count(*) AS n FROM t [RANGE '1 hour' SLIDE '1 hour']",
+        {"ts": pa.timestamp("us", "UTC"), "v": "int64"},
+        timezone="America/New_York",
+        keeps=muntin.keep("k").from_("t").window("1 hour", "1 minute").agg("count(*)"),
+    )
+    noon = dt.datetime(2026, 1, 5, 17, tzinfo=dt.UTC)
+    stream.feed(pa.table({"ts": [noon, noon + dt.timedelta(minutes=9)], "v": [1, 2]}))
+    sql = "SELECT count(*) AS n FROM t [RANGE '1 minute' AS OF '{}']"
+    assert stream.ask(sql.format("2026-01-05 12:01:00")).frame.to_pylist() == [{"n": 1}]
+    answer = stream.prepare("SELECT count(*) AS n FROM t [RANGE ?]")(dt.timedelta(minutes=10))
+    assert answer.frame.to_pylist() == [{"n": 2}]
+    assert answer.covers.end == noon + dt.timedelta(minutes=10)
+
+
+def test_keeps_come_and_go_by_name(stream: Stream) -> None:
+    with pytest.raises(muntin.QueryError, match="already a keep named recent"):
+        stream.keep(KEEP)
+    stream.keep("CREATE KEEP other AS SELECT max(v) FROM t [RANGE 9 SLIDE 3]; DROP KEEP Recent")
+    assert [keep.name for keep in stream.keeps()] == ["other"]
+    assert "entries per row" in stream.explain_keeps()
+    with pytest.raises(muntin.MuntinError, match="there is no keep named recent"):
+        stream.drop_keep("recent")
+    stream.drop_keep("other")
+    assert "nothing is kept of t" in refusal(stream, "SELECT max(v) FROM t [RANGE 9]")
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 9]", "a span and a grid"),
+        ("CREATE KEEP k AS SELECT v FROM t [RANGE 9]", "not rows"),
+        ("CREATE KEEP k AS SELECT max(v) + 1 FROM t [RANGE 9 SLIDE 3]", "not expressions"),
+        ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 3 SLIDE 9]", "longer than its RANGE"),
+        ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 9 SLIDE 3] CUT v > 1", "expected ("),
+        ("CREATE KEEP k AS SELECT max(nope) FROM t [RANGE 9 SLIDE 3]", "no column nope"),
+        ("CREATE QUERY k AS SELECT max(v) FROM t [RANGE 9 SLIDE 3]", "CREATE KEEP or DROP KEEP"),
+    ],
+)
+def test_what_cannot_be_kept(stream: Stream, sql: str, said: str) -> None:
+    with pytest.raises(muntin.MuntinError) as caught:
+        stream.keep(sql)
+    assert said in str(caught.value)
+    assert [keep.name for keep in stream.keeps()] == ["recent"]
+
+
+def test_a_keep_changes_no_query(stream: Stream) -> None:
+    alone = muntin.stream(QUERY, COLUMNS)
+    alone.feed(ROWS)
+    later = pa.table({"ts": [130], "k": ["a"], "v": [1], "x": [0.0]})
+    assert alone.feed(later)["q1"].equals(stream.feed(later)["q1"])
+
+
+def test_a_keep_is_refused_among_queries() -> None:
+    with pytest.raises(muntin.QueryError, match="pass it as keeps="):
+        muntin.stream(KEEP, COLUMNS)
+    with pytest.raises(muntin.QueryError, match="AS belongs to a question"):
+        muntin.stream("SELECT max(v) FROM t [RANGE 9 AS OF LATEST]", COLUMNS)
+
+
+def test_dead_groups_leave_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muntin.synopses.replica._FEW_GROUPS", 8)
+    stream = muntin.stream(
+        QUERY,
+        COLUMNS,
+        keeps="CREATE KEEP r AS SELECT k, sum(v) FROM t [RANGE 20 SLIDE 1] GROUP BY k",
+    )
+    for tick in range(200):
+        stream.feed(pa.table({"ts": [tick], "k": [f"k{tick}"], "v": [tick], "x": [0.0]}))
+    version = stream._keeper.versions.by_name["r"]
+    assert version.count < 80
+    assert len(version.blocks) < 20
+    answer = stream.ask("SELECT k, sum(v) AS s FROM t [RANGE 20] GROUP BY k")
+    assert {row["s"] for row in answer.frame.to_pylist()} == set(range(180, 200))
