@@ -122,6 +122,31 @@ def test_tables_join_streams_in_every_place() -> None:
     ]
 
 
+def test_not_in_knows_null_and_the_row_around_it() -> None:
+    """x NOT IN (no rows) holds; a NULL on either side beside some rows says nothing."""
+    left = pa.table({"ts": [1] * 4, "x": [1, 2, None, 1], "k": [7, 7, 7, 8]})
+    right = pa.table({"ts": [3, 5], "y": [1, None], "k": [7, 7]})
+    # of k = 7     1   3   4   5   6        11
+    # y = 1            [---)
+    # y = NULL                 [---)
+    # x = 1        [---)   [---)   [--------)
+    # x = 2        [-----------)   [--------)
+    # x = NULL     [---)   [---)   [--------)
+    sql = """
+        SELECT l.x, l.k FROM l [RANGE 10]
+        WHERE l.x NOT IN (SELECT y FROM r [RANGE 1] WHERE r.k = l.k)
+    """
+    found = muntin.aggregate({"l": left, "r": right}, sql, time="ts")["q1"]
+    expected = [
+        *[(1, 3, 1, 7), (4, 5, 1, 7), (6, 11, 1, 7)],
+        *[(1, 5, 2, 7), (6, 11, 2, 7)],
+        *[(1, 3, None, 7), (4, 5, None, 7), (6, 11, None, 7)],
+        (1, 11, 1, 8),
+    ]
+    given = [tuple(row.values()) for row in found.to_pylist()]
+    assert sorted(map(repr, given)) == sorted(map(repr, expected))
+
+
 PAID = "JOIN payments [RANGE 5] p ON p.order_id = o.id"
 
 

@@ -68,7 +68,8 @@ def exists(rng: random.Random, left: Node, right: Node) -> Node:
     """A row while a partner is there or not, or NOT IN."""
     sides = (renamed(left, ["k0", "s0", "v0"]), renamed(right, ["k1", "s1", "v1"]))
     null_aware = rng.random() < 0.4
-    places = rng.choice([(0,), (1,), (2,)] if null_aware else [(), (0,), (1,), (0, 1)])
+    keys = [(0,), (1,), (2,), (0, 1), (1, 0)] if null_aware else [(), (0,), (1,), (0, 1)]
+    places = rng.choice(keys)
     node = Exists(*sides, (places, places), negated=rng.random() < 0.6, null_aware=null_aware)
     if rng.random() < 0.4:
         schema = pa.schema([*node.left.schema, *node.right.schema])

@@ -269,15 +269,18 @@ def _not_in(node: Exists) -> Node:
     A row is hidden by a right row that equals it, by any whose value is NULL, and if its own
     value is NULL by all.
     """
-    (left_key,), (right_key,) = node.keys
+    left_key, *left = node.keys[0]
+    right_key, *right = node.keys[1]
+    # Keys behind the first say which rows the subquery has for a left row.
+    own = (tuple(left), tuple(right))
     known = _filtered(node.left, left_key, "IS NOT NULL")
     unknown = _filtered(node.left, left_key, "IS NULL")
     nulls = _filtered(node.right, right_key, "IS NULL")
-    sure = Exists(known, nulls, ((), ()), node.residual, negated=True)
+    sure = Exists(known, nulls, own, node.residual, negated=True)
     return Union(
         (
             Exists(sure, node.right, node.keys, node.residual, negated=True),
-            Exists(unknown, node.right, ((), ()), node.residual, negated=True),
+            Exists(unknown, node.right, own, node.residual, negated=True),
         )
     )
 

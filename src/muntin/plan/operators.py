@@ -136,8 +136,9 @@ class Exists:
     """Rows of the left input while a partner is alive on the right; ``negated``, while none is.
 
     ``residual`` is a condition over the columns of both. ``null_aware`` is the meaning of IN and
-    NOT IN: then the one key is x on the left and y on the right, and a NULL is neither equal nor
-    different. ``whole`` keeps a left row only where no partner is alive at any instant of its
+    NOT IN: then the first key is x on the left and y on the right, and a NULL is neither equal nor
+    different; further keys say which right rows there are for a left one. ``whole`` keeps a left
+    row only where no partner is alive at any instant of its
     life, with its whole lifetime: EMIT UNMATCHED.
     """
 

@@ -270,9 +270,12 @@ class _World:
         x = plain(tuple(row[1][place] for place in node.keys[0]))
         for _, values in right:
             y = plain(tuple(values[place] for place in node.keys[1]))
-            unknown = None in x or None in y
-            # NOT IN: a NULL may be equal, so it counts against the row.
-            if (unknown and node.null_aware and node.negated) or (not unknown and x == y):
+            equal = None not in x and x == y
+            if node.null_aware and node.negated:
+                # NOT IN: a NULL may be equal, so it counts against the row.
+                others = None not in x[1:] and x[1:] == y[1:]
+                equal = others and (None in (x[0], y[0]) or x[0] == y[0])
+            if equal:
                 partners.append((None, row[1] + values))
         schema = pa.schema([*node.left.schema, *node.right.schema])
         return bool(self._satisfying(node.residual, schema, partners))

@@ -195,8 +195,11 @@ def test_not_in_knows_null_and_in_is_exists() -> None:
     assert isinstance(final.root.input, Exists)
     assert not final.root.input.null_aware
     assert len(final.root.input.keys[0]) == 2
-    with pytest.raises(QueryError, match="compares the outer row as well"):
-        bound(f"SELECT id {O} WHERE id NOT IN (SELECT order_id FROM {P} WHERE p.buyer = o.buyer)")
+    final = bound(
+        f"SELECT id {O} WHERE id NOT IN (SELECT order_id FROM {P} WHERE p.buyer = o.buyer)"
+    )
+    assert final.root.input.null_aware
+    assert columns(final.root)[0][final.root.input.keys[0][0]] == "o.id=id"
 
 
 def test_inner_labels_hide_outer_ones() -> None:

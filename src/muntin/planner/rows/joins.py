@@ -23,7 +23,6 @@ Find: TypeAlias = Callable[[RowSource], tuple[str, StreamSchema]]
 Tables: TypeAlias = Mapping[str, pa.Schema]
 
 KEY_HINT = "compare a column of each with =, for example o.id = p.order_id"
-CORRELATED_HINT = "write NOT EXISTS (SELECT ... WHERE p.x = o.x AND ...)"
 
 
 class Joining:
@@ -279,9 +278,6 @@ class _Partner:
                 if each.name not in known and not self._nested(each.name):
                     hint = "name streams of the SELECT right around it"
                     raise self.outer.error(each, "EXISTS reaches out of two SELECTs", hint)
-        if self.null_aware and self.correlated:
-            message = "NOT IN (SELECT ...) that compares the outer row as well"
-            raise self.outer.error(self.correlated[0], message, CORRELATED_HINT)
 
     def _nested(self, name: str) -> bool:
         """Whether a column belongs to a subquery of this one."""
@@ -292,16 +288,17 @@ class _Partner:
         conditions = list(self.correlated)
         if self.value is not None:
             conditions.insert(0, exp.EQ(this=self.value, expression=self.item))
-        for part in conditions:
+        for number, part in enumerate(conditions):
             each = equality(part, self.outer, self.scope)
-            if each is None:
-                self.residual.append(part)
-            else:
+            if each is not None:
                 self.keys.append(_columns_of(each))
+            elif self.null_aware and number == 0:
+                hint = "write a column of one stream on each side"
+                message = "NOT IN compares columns of one stream each"
+                raise self.outer.error(self.value, message, hint)
+            else:
+                self.residual.append(part)
         self.scope.need(self.residual)
-        if self.null_aware and not self.keys:
-            hint = "write a column of one stream on each side"
-            raise self.outer.error(self.value, "NOT IN compares columns of one stream each", hint)
 
     def above(self, left: Node) -> Node:
         """The operator over the rows of the outer SELECT."""
