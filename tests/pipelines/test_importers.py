@@ -500,6 +500,7 @@ def test_examples_of_the_guides(number: int) -> None:
         foreign = import_sql(EXAMPLES[number - 1][1])
         mine, theirs = read(text), foreign.pipeline
         assert (mine.queries, mine.tables) == (theirs.queries, theirs.tables)
+        assert mine.rows == theirs.rows
         for a, b in zip(
             (*mine.streams, *mine.sinks), (*theirs.streams, *theirs.sinks), strict=True
         ):
