@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,9 @@ from muntin.planner.steps.cells import undecided
 from muntin.planner.steps.weigh import weigh, weighs_rate
 from muntin.queries import Query
 from muntin.results import Outcome, TableAnswer
+
+if TYPE_CHECKING:
+    from muntin.engine import LocalEngine
 
 
 class Source(Protocol):
@@ -82,6 +85,10 @@ class LocalSource:
 
     def run(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> Outcome:
         """What the local engine gives."""
+        return self.closed(self.fed(plan, tables))
+
+    def fed(self, plan: SharedPlan, tables: Mapping[str, pa.Table]) -> LocalEngine:
+        """The local engine with all rows, and no answers yet."""
         # The engine brings numba, which takes longer to import than everything else together.
         from muntin.engine import ENOUGH, LocalEngine, gathered, in_time_order  # noqa: PLC0415
 
@@ -94,6 +101,10 @@ class LocalSource:
             columns = plan.columns()
             for batch in gathered((each.select(columns) for each in batches), ENOUGH):
                 engine.feed(batch)
+        return engine
+
+    def closed(self, engine: LocalEngine) -> Outcome:
+        """What an engine that was fed has yet to answer."""
         answers = {name: TableAnswer(table, self.restore) for name, table in engine.close().items()}
         found = engine.statistics
         return Outcome(answers, found.rows, found.bad_rows, found.errors)

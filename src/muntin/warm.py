@@ -401,6 +401,11 @@ def _row_queries() -> None:
             engine.feed({"a": batch, "b": batch}, {"a": end, "b": end - 3})
             engine = RowEngine.restore(plan, engine.snapshot())
         engine.close()
+    some = _rows()
+    computed = "count(*) AS n, avg(a.double) AS v, max(b.string) AS m, last(b.bigint) AS l"
+    joined = "FROM a [RANGE 40 SLIDE 7] LEFT JOIN b [RANGE 20] ON a.g = b.g"
+    texts = [f"SELECT {computed} {joined}", f"SELECT a.string, {computed} {joined} GROUP BY 1"]
+    aggregate({"a": some, "b": some}, texts, time="place")
 
 
 def _spark_stages() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
 
 from muntin.aggregators.choice import Prefer
 from muntin.errors import DataError, Problem, QueryError
@@ -17,19 +19,19 @@ from muntin.frames import (
 )
 from muntin.inputs import LocalSource, Source, planned, read_inputs, routed_inputs
 from muntin.plan import SharedPlan, Strategy
+from muntin.plan.joined import by_owner
 from muntin.plan.timeline import Timeline
 from muntin.planner import Draft
 from muntin.planner.placement.optimizers import check_method
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import QueriesLike, Query, RowQuery, all_queries
-from muntin.results import Answer, Results
+from muntin.queries.rows import filling
+from muntin.results import Answer, Outcome, Results
 from muntin.windows.edges import Slicing
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from muntin.lifetimes import RowOutcome
+    from muntin.engine import LocalEngine
     from muntin.plan.operators import RowPlan
 
 
@@ -122,22 +124,15 @@ def aggregate(
     asked = [query for query in everything if isinstance(query, Query)]
     if emit_empty:
         asked = [q if q.group_by else replace(q, emit_empty=True) for q in asked]
+        lived = [filling(query) for query in lived]
     if not everything:
         raise QueryError([Problem("there are no queries", "give at least one SELECT")])
     frames = read_inputs(data, name, timezone)
-    inputs = routed_inputs(frames, asked)
     joined = read_tables(tables)
+    row_plan = _row_plan(lived, frames, time, joined) if lived else None
+    sides = [] if row_plan is None else row_plan.sides
+    inputs = routed_inputs(frames, [*asked, *sides])
     plans: dict[str, SharedPlan] = {}
-    answers: dict[str, Answer] = {}
-    rows, bad_rows, errors = 0, 0, Counter[str]()
-    row_plan = None
-    if lived:
-        outcome, row_plan = _lived(lived, frames, time, joined, fail_on_bad_rows)
-        # Rows of a stream that aggregates read as well are counted with these.
-        rows = sum(many for each, many in outcome.rows.items() if each not in inputs)
-        bad_rows = sum(many for each, many in outcome.bad_rows.items() if each not in inputs)
-        answers.update(outcome.answers)
-        errors.update(outcome.errors)
     for source, (frame, members) in inputs.items():
         draft = Draft(
             members,
@@ -150,14 +145,18 @@ def aggregate(
             told=Preferences(technique, prefer),
             sharer=Optimizer(optimizer),
         )
-        plan = plans[source] = planned(draft, frame, joined, placement)
-        found = frame.run(plan, joined)
+        plans[source] = planned(draft, frame, joined, placement)
+    answers: dict[str, Answer] = {}
+    rows, bad_rows, errors = 0, 0, Counter[str]()
+    for source, found in _outcomes(inputs, plans, joined, frames, row_plan):
         if fail_on_bad_rows and found.bad_rows:
-            raise bad_rows_error(found.bad_rows, f"column {plan.timeline.column!r}")
+            column = of_stream(time, source, "time")
+            raise bad_rows_error(found.bad_rows, f"column {column!r}")
         answers.update(found.answers)
         rows += found.rows
         bad_rows += found.bad_rows
         errors.update(found.errors)
+    errors = by_owner(errors)
     if fail_on_errors and errors.total():
         raise failed_values(errors)
     plan_or_plans = next(iter(plans.values())) if len(plans) == 1 else plans
@@ -172,30 +171,69 @@ def aggregate(
     )
 
 
-def _lived(
+def _row_plan(
     queries: Sequence[RowQuery],
     frames: Mapping[str, Source],
     time: str | Mapping[str, str],
     tables: Mapping[str, pa.Table],
-    fail_on_bad_rows: bool,
-) -> tuple[RowOutcome, RowPlan]:
-    """What row queries give, which run over frames in this process."""
-    from muntin.lifetimes import run_rows  # noqa: PLC0415 - the operators bring numba
+) -> RowPlan:
+    """The plan of row queries, which run over frames in this process."""
+    from muntin.lifetimes import plan_rows  # noqa: PLC0415 - the operators bring numba
 
     read = {each.lower() for query in queries for each in query.streams}
     local = {}
     for name, frame in frames.items():
-        if not isinstance(frame, LocalSource):
-            if name in read or not name:
-                raise DataError(
-                    f"query {queries[0].name} shows rows, which Spark does not run yet",
-                    hint="collect the streams first, for example with toArrow()",
-                )
-            continue
-        local[name] = frame
+        if isinstance(frame, LocalSource):
+            local[name] = frame
+        elif name in read or not name:
+            raise DataError(
+                f"query {queries[0].name} joins streams or shows rows, which Spark does not run "
+                "yet on bounded data",
+                hint="collect the streams first, for example with toArrow()",
+            )
     times = {name: of_stream(time, name, "time") for name in local}
-    outcome = run_rows(queries, local, times, tables)
-    bad = [name for name, rows in outcome.bad_rows.items() if rows]
-    if fail_on_bad_rows and bad:
-        raise bad_rows_error(outcome.bad_rows[bad[0]], f"column {times[bad[0]]!r}")
-    return outcome, outcome.plan
+    return plan_rows(queries, local, times, tables)
+
+
+def _local(plan: RowPlan, frames: Mapping[str, Source]) -> dict[str, LocalSource]:
+    """The frames that row queries may read."""
+    return {
+        name: frame
+        for name, frame in frames.items()
+        if name in plan.streams and isinstance(frame, LocalSource)
+    }
+
+
+def _outcomes(
+    inputs: Mapping[str, tuple[Source, list[Query]]],
+    plans: Mapping[str, SharedPlan],
+    tables: Mapping[str, pa.Table],
+    frames: Mapping[str, Source],
+    row_plan: RowPlan | None,
+) -> Iterator[tuple[str, Outcome]]:
+    """What all queries give, by the stream whose rows are counted there."""
+    local = {} if row_plan is None else _local(row_plan, frames)
+    shown: dict[str, pa.Table] = {}
+    if row_plan is not None and row_plan.finals:
+        from muntin.lifetimes import run_rows  # noqa: PLC0415 - the operators bring numba
+
+        lived = run_rows(row_plan, local, tables)
+        shown = {name: answer.table() for name, answer in lived.answers.items()}
+        yield "", Outcome(lived.answers, errors=lived.errors)
+        # Rows of a stream that aggregates read as well are counted with these.
+        for name in [name for name in lived.rows if name not in inputs]:
+            yield name, Outcome({}, lived.rows[name], lived.bad_rows[name])
+    engines: dict[str, LocalEngine] = {}
+    if row_plan is not None and row_plan.joined:
+        from muntin.lifetimes import run_joined  # noqa: PLC0415 - the engine brings numba
+
+        for name, (_, members) in inputs.items():
+            if any(member.kept for member in members):
+                engines[name] = local[name].fed(plans[name], tables)
+        answers, errors = run_joined(row_plan, engines, shown, local)
+        yield "", Outcome(answers, errors=errors)
+    for name, (frame, _) in inputs.items():
+        if name in engines:
+            yield name, local[name].closed(engines.pop(name))
+        else:
+            yield name, frame.run(plans[name], tables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -87,6 +87,10 @@ class LocalEngine:
     def seen(self) -> int | None:
         """The largest event time so far."""
         return self._state.seen
+
+    def next_windows(self) -> dict[str, int]:
+        """The number of the next window that each query answers."""
+        return self._state.next_windows()
 
     def feed(self, batch: pa.Table | pa.RecordBatch) -> Results:
         """Take in a batch; the new results of queries that have windows due."""
@@ -177,16 +181,23 @@ class LocalEngine:
             return {}
         return self.advance(self.seen + elapsed - self.lateness)
 
+    def close_some(self, names: Collection[str]) -> Results:
+        """Answer every open window of some queries, which answer nothing after it."""
+        self._check_open()
+        with self._changing():
+            return self._results(self._state.close(names))
+
     def close(self) -> Results:
         """Answer every window that holds a row and has no answer yet; all queries, by name.
 
-        It is the end: nothing can be fed to the engine after it.
+        It is the end: nothing can be fed to the engine after it. Queries that were closed before
+        are not among them.
         """
         self._check_open()
         self._closed = True
         with self._changing():
             results = self._results(self._state.close())
-        return {final.name: results[final.name] for final in self.plan.finals}
+        return {each.name: results[each.name] for each in self.plan.finals if each.name in results}
 
     def _results(self, answered: Answered) -> Results:
         self.statistics.errors.update(answered.errors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class State:
         self._gaps: dict[str, int] = {}
         # The cuts of slices from before the plan changed.
         self._old_cuts: list[OldCut] = []
+        self._is_over = False
         # The tokens of the last snapshots.
         self._taken: list[bytes] = []
 
@@ -76,11 +77,25 @@ class State:
         self._evict()
         return answered
 
-    def close(self) -> Answered:
-        """Answer every window that holds a row and has no answer yet; all queries have a table."""
-        for store in self.stores:
-            store.seal(LAST_WINDOW, may_move=self._may_move)
-        return self._answer_until(np.full(len(self.plan.finals), LAST_WINDOW))
+    def close(self, names: Collection[str] | None = None) -> Answered:
+        """Answer every window that holds a row and has no answer yet; all queries have a table.
+
+        With ``names``, only those of some queries; they answer nothing after it.
+        """
+        if not self._is_over:
+            self._is_over = True
+            for store in self.stores:
+                store.seal(LAST_WINDOW, may_move=self._may_move)
+        last = np.full(len(self.plan.finals), LAST_WINDOW)
+        if names is not None:
+            asked = np.array([final.name in names for final in self.plan.finals], np.bool_)
+            last = np.where(asked, last, self._next - 1)
+        return self._answer_until(last)
+
+    def next_windows(self) -> dict[str, int]:
+        """The number of the next window of each query."""
+        names = [final.name for final in self.plan.finals]
+        return dict(zip(names, self._next.tolist(), strict=True))
 
     def _seal(self, watermark: int) -> None:
         """Seal the slices below the largest edge that the watermark has reached."""

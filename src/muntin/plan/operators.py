@@ -18,8 +18,10 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from muntin.expressions import Bound
+from muntin.plan.joined import JoinFinal
 from muntin.plan.relations import Relation, TableJoin
 from muntin.plan.timeline import Timeline
+from muntin.queries import Query
 
 # MON: results never end. WKS: all live equally long. WK: each end is known when a row is born.
 # STR: some ends depend on rows to come.
@@ -324,10 +326,20 @@ class StreamSchema:
 
 @dataclass(frozen=True)
 class RowPlan:
-    """All queries over rows with lifetimes, and the streams they read by name."""
+    """All queries over rows with lifetimes, and the streams they read by name.
+
+    ``joined`` are the aggregates over such rows; where these aggregate the rows themselves, the
+    query that makes them is among ``finals``.
+    """
 
     streams: dict[str, StreamSchema]
     finals: tuple[RowFinal, ...]
+    joined: tuple[JoinFinal, ...] = ()
+
+    @property
+    def sides(self) -> list[Query]:
+        """The queries that answer the sides of joins, which run over single streams."""
+        return [side.query for final in self.joined for side in final.sides]
 
     def explain(self, format: Literal["text", "json", "mermaid", "svg"] = "text") -> str:  # noqa: A002
         """Each query as a tree of operators: labels, what is kept and why, how it is shown."""

@@ -25,7 +25,7 @@ from muntin.queries.keeps import CreateKeep, DropKeep, Keep
 from muntin.queries.query import BOUNDS, Join, JoinKind, Output, Query
 from muntin.queries.questions import Question, read_question
 from muntin.queries.row_builder import RowBuilder
-from muntin.queries.rows import Compound, Existence, RowQuery, RowSource, Selection
+from muntin.queries.rows import Aggregation, Compound, Existence, RowQuery, RowSource, Selection
 from muntin.queries.source import SourceText, problem_at
 from muntin.queries.spec import (
     QueriesLike,
@@ -45,6 +45,7 @@ from muntin.queries.sql.parser import parse, parse_expression, parse_file
 __all__ = [
     "BOUNDS",
     "AggregateCall",
+    "Aggregation",
     "AnyQuery",
     "Catalog",
     "Compound",

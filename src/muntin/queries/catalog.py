@@ -122,7 +122,10 @@ class Catalog(MixedCatalog):
 def aggregate_query(query: AnyQuery) -> Query:
     """The query, if it has aggregates; else says where queries over rows are run."""
     if isinstance(query, RowQuery):
-        message = "a query over rows with lifetimes cannot be run here"
+        kind = "a query over rows with lifetimes"
+        if query.aggregation is not None:
+            kind = "an aggregate over a join or EXISTS"
+        message = f"{kind} cannot be run here"
         hint = (
             "run it with muntin.aggregate, or with muntin.stream over streams by name: "
             'muntin.stream(queries, {"orders": columns, ...})'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -57,6 +58,7 @@ class Query:
             aliases if there are some; without joins columns are stored without them.
         technique: The final technique of all its aggregates; chosen by the planner if not given.
         prefer: What the planner chooses by: ``throughput`` or ``latency``; None if not said.
+        kept: Whether it answers with the accumulators of its aggregates, for a join to combine.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.
 
     >>> from muntin.queries import queries
@@ -81,6 +83,7 @@ class Query:
     bounds: tuple[str, str] = BOUNDS
     technique: str | None = None
     prefer: Literal["throughput", "latency"] | None = None
+    kept: bool = False
     text: SourceText = field(default_factory=SourceText)
 
     @property
@@ -94,8 +97,7 @@ class Query:
         nodes = [output.node for output in self.select]
         if self.having is not None:
             nodes.append(self.having)
-        found = {call: call for node in nodes for call in aggregate_calls(node)}
-        return tuple(found.values())
+        return distinct_calls(nodes)
 
     def sql(self) -> str:
         """The query as canonical SQL, with its window in brackets; reads back as an equal query."""
@@ -128,13 +130,7 @@ class Query:
         return dotted(self.source) + alias
 
     def _spelled_out(self, node: exp.Expr) -> exp.Expr:
-        """A copy with each group column replaced by the expression it stands for."""
-        groups = {output.name: output.node for output in self.group_by}
-        root = exp.Paren(this=node.copy())
-        for part in list(root.walk(prune=lambda part: as_call(part) is not None)):
-            if isinstance(part, exp.Column):
-                part.replace(exp.Paren(this=groups[part.name].copy()))
-        return normalize(root)
+        return spelled_out(node, self.group_by)
 
     def problem(self, node: exp.Expr, message: str, hint: str | None = None) -> Problem:
         """A problem that points at a node of this query, where it was written."""
@@ -151,6 +147,22 @@ class Query:
 
     def __str__(self) -> str:
         return self._sql
+
+
+def spelled_out(node: exp.Expr, group_by: Iterable[Output]) -> exp.Expr:
+    """A copy with each group column replaced by the expression it stands for."""
+    groups = {output.name: output.node for output in group_by}
+    root = exp.Paren(this=node.copy())
+    for part in list(root.walk(prune=lambda part: as_call(part) is not None)):
+        if isinstance(part, exp.Column):
+            part.replace(exp.Paren(this=groups[part.name].copy()))
+    return normalize(root)
+
+
+def distinct_calls(nodes: Iterable[exp.Expr]) -> tuple[AggregateCall, ...]:
+    """The aggregate calls of some expressions, each once, in order of appearance."""
+    found = {call: call for node in nodes for call in aggregate_calls(node)}
+    return tuple(found.values())
 
 
 def options_text(technique: str | None, prefer: str | None) -> str:

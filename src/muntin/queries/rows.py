@@ -10,8 +10,9 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from muntin.errors import Problem
-from muntin.queries.query import Join, Output
+from muntin.queries.query import BOUNDS, Join, Output, distinct_calls, spelled_out
 from muntin.queries.source import SourceText, problem_at
+from muntin.queries.sql.aggregate_calls import AggregateCall
 from muntin.queries.sql.normalize import canonical_text, dotted, quote
 from muntin.windows import duration_text
 from muntin.windows.spec import Unit
@@ -80,6 +81,41 @@ class Selection:
 
 
 @dataclass(frozen=True, eq=False)
+class Aggregation:
+    """What a query computes of the rows alive at each window end, instead of showing them.
+
+    Attributes:
+        select: What is computed, in the terms of :class:`muntin.Query`.
+        group_by: The group columns, as expressions over columns of the streams.
+        having: The condition a result row must satisfy.
+        emit_empty: Whether windows without rows give a row too; without groups only.
+        bounds: The names of the window's start and end in results.
+    """
+
+    select: tuple[Output, ...]
+    group_by: tuple[Output, ...] = ()
+    having: exp.Expr | None = None
+    emit_empty: bool = False
+    bounds: tuple[str, str] = BOUNDS
+
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """The distinct aggregate calls of SELECT and HAVING, in order of appearance."""
+        nodes = [output.node for output in self.select]
+        return distinct_calls(nodes if self.having is None else [*nodes, self.having])
+
+    @property
+    def items(self) -> tuple[Output, ...]:
+        """What SELECT lists: renamed bounds, groups, and what is computed, spelled out."""
+        named = zip(BOUNDS, self.bounds, strict=True)
+        bounds = [Output(name, exp.column(bound)) for bound, name in named if name != bound]
+        computed = [
+            Output(each.name, spelled_out(each.node, self.group_by)) for each in self.select
+        ]
+        return (*bounds, *self.group_by, *computed)
+
+
+@dataclass(frozen=True, eq=False)
 class Compound:
     """UNION, EXCEPT or INTERSECT of two answers."""
 
@@ -110,6 +146,8 @@ class RowQuery:
         lasts: How long results live whatever their parts do: ``Wstream(...)[RANGE t]``.
         restore: Show what lived only between two window ends once, at the next.
         output: How results that end early are shown; None if not said.
+        aggregation: What is computed of the rows at each window end, if they are not shown; the
+            body then is a selection without items.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.
 
     >>> from muntin.queries import parse
@@ -132,6 +170,7 @@ ON o.id = p.id WHERE p.amount > 1
     lasts: int | None = None
     restore: bool = False
     output: RowOutput | None = None
+    aggregation: Aggregation | None = None
     text: SourceText = field(default_factory=SourceText)
 
     @property
@@ -186,6 +225,14 @@ ON o.id = p.id WHERE p.amount > 1
         return self._sql
 
 
+def filling(query: RowQuery) -> RowQuery:
+    """The query with a row for windows without rows, if it has aggregates and no groups."""
+    computed = query.aggregation
+    if computed is None or computed.group_by:
+        return query
+    return replace(query, aggregation=replace(computed, emit_empty=True))
+
+
 def selections(body: Body) -> Iterator[Selection]:
     """Every SELECT of an answer, those of EXISTS and IN included, in the order they are written."""
     if isinstance(body, Compound):
@@ -228,7 +275,9 @@ class _Text:
         return f"{left} {body.kind.upper()} {right}"
 
     def selection(self, selection: Selection, inner: bool = False) -> str:
-        items = ", ".join(_item(item) for item in selection.items)
+        computed = None if inner else self.query.aggregation
+        listed = selection.items if computed is None else computed.items
+        items = ", ".join(_item(item) for item in listed)
         # Without a second stream nothing is qualified, so that the alias says nothing.
         several = len(selection.sources) > 1 or bool(selection.tables)
         labelled = inner or several or bool(selection.exists)
@@ -243,6 +292,8 @@ class _Text:
         conditions += [self.existence(each) for each in selection.exists]
         if conditions:
             words.append(f"WHERE {' AND '.join(conditions)}")
+        if computed is not None:
+            words += _clauses(computed)
         return " ".join(words)
 
     def source(self, source: RowSource, labelled: bool) -> str:
@@ -269,6 +320,16 @@ class _Text:
         if existence.value is None:
             return f"{word}EXISTS ({inner})"
         return f"{_operand(existence.value)} {word}IN ({inner})"
+
+
+def _clauses(computed: Aggregation) -> Iterator[str]:
+    """What stands behind WHERE in a query with aggregates."""
+    if computed.group_by:
+        yield f"GROUP BY {', '.join(canonical_text(each.node) for each in computed.group_by)}"
+    if computed.having is not None:
+        yield f"HAVING {canonical_text(spelled_out(computed.having, computed.group_by))}"
+    if computed.emit_empty:
+        yield "EMIT EMPTY"
 
 
 def _joined(source: RowSource, text: str) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.display import count
+from muntin.engine.joined import JoinAnswers
 from muntin.engine.tables.feeds import TableFeeds
 from muntin.engine.watermarks import Watermarks
 from muntin.errors import DataError, Problem, QueryError, did_you_mean
@@ -22,6 +23,7 @@ from muntin.expressions.zones import Zone
 from muntin.frames import read_frame
 from muntin.operators import RowEngine
 from muntin.plan import SharedPlan
+from muntin.plan.joined import by_owner
 from muntin.plan.operators import RowPlan, StreamSchema, leaves
 from muntin.plan.relations import table_named
 from muntin.planner.rows import row_plan
@@ -43,7 +45,7 @@ from muntin.streams.live import LiveEngine
 from muntin.streams.progress import GroupProgress, HolderWarning, StreamProgress
 
 # What a snapshot begins with; another layout gets another number.
-MARK = b"muntin streams 1\n"
+MARK = b"muntin streams 2\n"
 CHECK_BYTES = 4
 
 
@@ -105,6 +107,8 @@ class StreamGroup(Lifecycle):
         # Keys of tables that failed, by query.
         self._failed: Counter[str] = Counter()
         self._feeds = TableFeeds(self._rows.plan, self._tables, self._failed)
+        self._joins = JoinAnswers()
+        self._joins.adopt(self._rows.plan.joined, self._next_windows())
         first = next(iter(self._members.values()))
         self._restore = read_frame(first.engine.plan.source.empty_table()).restore
         self._warning = HolderWarning()
@@ -139,6 +143,7 @@ class StreamGroup(Lifecycle):
             found |= self._settled()
             joined = self._feeds.join({name: rows})
             found |= self._rows.feed({name: rows}, self._watermarks.watermarks, joined)
+            found = self._combined(found)
         self._warning.check(self._watermarks, self._rows.plan)
         return self._results(found, given.rows, before)
 
@@ -160,7 +165,13 @@ class StreamGroup(Lifecycle):
                 self._watermarks.advance(each, tick)
             found = self._settled()
             found |= self._rows.feed({}, self._watermarks.watermarks)
+            found = self._combined(found)
         return self._results(found, 0, before)
+
+    def _combined(self, found: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        """What is found, with the aggregates over joins that are due in place of their sides."""
+        shown = self._joins.take(found)
+        return shown | self._joins.due(self._watermarks.watermarks)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -206,7 +217,7 @@ class StreamGroup(Lifecycle):
     def _change(self, catalog: MixedCatalog) -> None:
         """Takes up other queries; all are bound before any engine changes."""
         plan = self._planned(catalog)
-        asked = routed(catalog, self._members)
+        asked = routed(catalog, self._members, plan)
         for name, found in asked.items():
             engine = self._members[name].engine
             tables = {each: table.schema for each, table in engine.tables.items()}
@@ -220,7 +231,15 @@ class StreamGroup(Lifecycle):
             feeds = TableFeeds(plan, self._tables, self._failed)
             self._rows.adopt(plan)
             self._feeds = feeds
+            self._joins.adopt(plan.joined, self._next_windows())
         self._catalog = catalog
+
+    def _next_windows(self) -> dict[str, int]:
+        """The number of the next window of every query that runs over a single stream."""
+        found: dict[str, int] = {}
+        for member in self._members.values():
+            found |= member.engine.next_windows()
+        return found
 
     def _planned(self, catalog: Iterable[AnyQuery]) -> RowPlan:
         rows = [query for query in catalog if isinstance(query, RowQuery)]
@@ -272,7 +291,8 @@ class StreamGroup(Lifecycle):
             )
         rows = self._rows.statistics
         holder, gap = self._watermarks.holder(), self._watermarks.gap()
-        return GroupProgress(streams, holder, gap, rows.kept, rows.results)
+        kept, results = by_owner(rows.kept), by_owner(rows.results)
+        return GroupProgress(streams, holder, gap, dict(kept), dict(results))
 
     def snapshot(self) -> bytes:
         """The streams as bytes, with which :func:`muntin.stream` resumes identically.
@@ -289,6 +309,7 @@ class StreamGroup(Lifecycle):
             },
             "clocks": self._watermarks.clocks,
             "rows": (self._rows.plan, self._rows.snapshot()),
+            "joins": self._joins.snapshot(),
         }
         body = pickle.dumps(content, protocol=5)
         return MARK + zlib.crc32(body).to_bytes(CHECK_BYTES, "little") + body
@@ -300,6 +321,8 @@ class StreamGroup(Lifecycle):
             self._watermarks.clocks[name] = replace(each, spoke=now)
         self._rows = RowEngine.restore(*held["rows"])
         self._feeds = TableFeeds(self._rows.plan, self._tables, self._failed)
+        self._joins.adopt(self._rows.plan.joined, self._next_windows())
+        self._joins.resume(held["joins"])
 
     def close(self) -> Results:
         """Answer all that is left, and end the streams."""
@@ -309,6 +332,8 @@ class StreamGroup(Lifecycle):
         for member in self._members.values():
             found |= member.engine.close()
         found |= self._rows.close()
+        found = self._joins.take(found)
+        found |= self._joins.close()
         self._failure = "the stream is closed: its open windows are answered"
         return self._results(found, 0, before)
 
@@ -345,12 +370,15 @@ class StreamGroup(Lifecycle):
         found = Counter(self._rows.errors) + self._failed
         for member in self._members.values():
             found.update(member.engine.statistics.errors)
-        return found
+        found.update(self._joins.errors)
+        return by_owner(found)
 
     def _results(self, found: Mapping[str, pa.Table], rows: int, before: Counter[str]) -> Results:
         errors = self._errors() - before
         self._check_values(errors)
-        empty = {final.name: final.schema for final in self._rows.plan.finals}
+        row_plan = self._rows.plan
+        empty = {final.name: final.schema for final in row_plan.finals}
+        empty |= {final.name: final.schema for final in row_plan.joined}
         for plan in self.plan().values():
             empty |= {final.name: plan.result_schema(final) for final in plan.finals}
         answers = {}
@@ -359,7 +387,7 @@ class StreamGroup(Lifecycle):
             if table is None:
                 table = empty[query.name].empty_table()
             answers[query.name] = TableAnswer(table, self._restore)
-        plan_of = self._rows.plan if self._rows.plan.finals else None
+        plan_of = row_plan if row_plan.finals or row_plan.joined else None
         return Results(answers, self.plan(), rows=rows, errors=errors, row_plan=plan_of)
 
 
@@ -367,13 +395,18 @@ def _now() -> int:
     return clock.time_ns() // 1000
 
 
-def routed(queries: Iterable[AnyQuery], streams: Iterable[str]) -> dict[str, list[Query]]:
-    """The aggregate queries over each stream; problems are those of unknown streams."""
+def routed(
+    queries: Iterable[AnyQuery], streams: Iterable[str], plan: RowPlan
+) -> dict[str, list[Query]]:
+    """The aggregate queries over each stream; problems are those of unknown streams.
+
+    The sides of joins are among them.
+    """
     known = list(streams)
     lowered = {"" if known == [""] else name.lower(): name for name in known}
     found: dict[str, list[Query]] = {name: [] for name in known}
     problems = []
-    for query in queries:
+    for query in (*queries, *plan.sides):
         if isinstance(query, RowQuery):
             continue
         name = lowered.get("" if known == [""] else query.source.lower())

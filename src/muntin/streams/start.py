@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 from muntin.expressions.zones import Zone
-from muntin.plan import SharedPlan
+from muntin.plan import SharedPlan, Timeline
+from muntin.plan.operators import StreamSchema
+from muntin.planner.rows import row_plan
 from muntin.planner.sharing import Optimizer
-from muntin.queries import AnyQuery
+from muntin.queries import AnyQuery, RowQuery
 from muntin.streams.group import CHECK_BYTES, MARK, StreamGroup, routed
 from muntin.streams.live import LiveEngine
 from muntin.streams.single import check_resumed
@@ -53,7 +55,13 @@ def open_group(
         raise DataError(
             f"streams {', '.join(schemas)} differ only in letter case", hint="rename one of them"
         )
-    asked = routed(queries, schemas)
+    streams = {
+        name: StreamSchema(schema, Timeline.of(schema, times[name]))
+        for name, schema in schemas.items()
+    }
+    rows = [query for query in queries if isinstance(query, RowQuery)]
+    static = {name: table.schema for name, table in tables.items()}
+    asked = routed(queries, schemas, row_plan(rows, streams, zone, static))
     held = None if snapshot is None else unpacked_group(snapshot, schemas)
     engines = {}
     for name, schema in schemas.items():

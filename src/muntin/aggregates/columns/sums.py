@@ -191,9 +191,25 @@ class SumColumn(AdditiveColumn):
                 self._widen(self.base, self.base + self.limbs.shape[1] + 1)
         self.load = min(self.load, 1)
 
+    def normalize(self) -> None:
+        """Settle all carries: equal sums then have equal limbs, and the top one has 32 bits."""
+        while self.limbs.shape[1] and kernels.settle_carries(self.limbs) >= 2**31:
+            self._widen(self.base, self.base + self.limbs.shape[1] + 1)
+        self.load = min(self.load, 1)
+
     def negate(self) -> None:
         """Change the sign of every sum of finite values."""
         np.negative(self.limbs, out=self.limbs)
+
+    def reserve(self, base: int, width: int, added: int) -> None:
+        """Make room for `added` numbers in any one cell, over `width` limbs from `base` on."""
+        self._reserve(added)
+        self._widen(base, base + width)
+
+    def add_specials(self, cells: Ints, marks: Ints) -> None:
+        """Add counts of what is counted apart."""
+        self._keep_specials()
+        kernels.add_limbs(self._marks(), 0, cells, marks)
 
     def _reserve(self, added: int) -> None:
         """Make room for `added` numbers in any one cell."""

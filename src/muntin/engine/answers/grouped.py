@@ -15,6 +15,7 @@ from muntin.aggregates.algebra import Lowered
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.sums import SumColumn
+from muntin.aggregates.exact.limbs import LOW32
 from muntin.aggregates.exact.pairs import pairs_of, round_pair, scales
 from muntin.engine.answers.families import Family
 from muntin.engine.answers.group_keys import take_once
@@ -32,6 +33,7 @@ _MOST_QUESTIONS = 1 << 28
 _MOST_RUNS = 1 << 22
 _MOST_WINDOWS = 64
 _READ = {"count", "count_if", "sum", "avg"}
+_READ |= {f"kept {name}" for name in _READ}
 _NO_FACTORS = np.empty(0)
 _NO_OWNERS = np.empty(0, np.int32)
 
@@ -172,6 +174,14 @@ class _Sums:
         """Each as a 128-bit integer; all of them fit."""
         words = self._placement.write(self._pairs, width=2).view(np.int64)
         return words, np.zeros(len(words), np.bool_)
+
+    def settled(self) -> tuple[Ints, int]:
+        """Each as four limbs, without carries, and the place of the first limb."""
+        words = self._placement.write(self._pairs, width=2).view(np.int64)
+        limbs = np.empty((len(words), 4), np.int64)
+        limbs[:, 0], limbs[:, 1] = words[:, 0] & LOW32, (words[:, 0] >> 32) & LOW32
+        limbs[:, 2], limbs[:, 3] = words[:, 1] & LOW32, words[:, 1] >> 32
+        return limbs, self._base
 
 
 def _pairs(column: object) -> tuple[Words, int] | None:

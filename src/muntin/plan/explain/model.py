@@ -12,7 +12,7 @@ from muntin.display import count
 from muntin.windows import Window, duration_text
 
 Kind: TypeAlias = Literal[
-    "plan", "slicing", "partials", "accumulators", "final", "finals", "operator", "more"
+    "plan", "slicing", "partials", "accumulators", "final", "finals", "operator", "side", "more"
 ]
 Value: TypeAlias = str | int | float | bool | tuple[str, ...] | None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from muntin.display import count
 from muntin.plan.explain.formats import FORMATS, Format, check_format
 from muntin.plan.explain.model import Fact, Item
+from muntin.plan.joined import JoinCall, JoinFinal, JoinSide
 from muntin.plan.operators import (
     Difference,
     Distinct,
@@ -20,6 +23,7 @@ from muntin.plan.operators import (
     Windowed,
     inputs,
 )
+from muntin.queries import canonical_text
 from muntin.windows import duration_text
 
 _LABELS: dict[Label, str] = {
@@ -45,12 +49,17 @@ def explain_rows(plan: RowPlan, format: Format = "text") -> str:  # noqa: A002
 def render_rows(plan: RowPlan) -> Item:
     """A row plan as a tree of items; ids and order do not change from run to run."""
     numbers = _Numbers()
-    streams, queries = len(plan.streams), len(plan.finals)
+    rows = {final.name: final for final in plan.finals}
+    pairs = {final.pairs: rows.pop(final.pairs) for final in plan.joined if final.pairs}
+    streams, queries = len(plan.streams), len(rows) + len(plan.joined)
     facts = (
         Fact("queries", queries, f"{count(queries, 'query')} over {count(streams, 'stream')}"),
         Fact("streams", tuple(plan.streams)),
     )
-    children = tuple(_final(final, numbers) for final in plan.finals)
+    children = (
+        *(_final(final, numbers) for final in rows.values()),
+        *(_joined(final, pairs.get(final.pairs), numbers) for final in plan.joined),
+    )
     return Item("plan", "plan", "RowPlan", facts, children=children)
 
 
@@ -75,6 +84,54 @@ def _final(final: RowFinal, numbers: _Numbers) -> Item:
     return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), (child.id,), (child,))
 
 
+def _joined(final: JoinFinal, rows: RowFinal | None, numbers: _Numbers) -> Item:
+    """An aggregate over a join: its sides, or the operators that make its rows."""
+    if rows is None:
+        children = tuple(_side(final, side, numbers) for side in final.sides)
+        way = "no pairs: per key, each side's answers are multiplied and added over keys"
+    else:
+        children = (_Operators(rows, numbers).item(rows.root),)
+        way = "by pairs: the rows of the join are made, and aggregated at each window end"
+    computed = ", ".join(call_text(call) for call in final.calls)
+    facts = [
+        Fact("way", final.way, way),
+        Fact("why", final.why, f"because {final.why}", aside=True),
+        Fact("computes", computed, f"computes {computed}" if computed else "", aside=True),
+        Fact("streams", final.streams, _least(final.streams), aside=True),
+    ]
+    ids = tuple(child.id for child in children)
+    return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), ids, children)
+
+
+def call_text(call: JoinCall) -> str:
+    """An aggregate as it was asked for."""
+    args = ", ".join(arg.key for arg in call.args) or "*"
+    suffix = f" filter ({call.filter.key})" if call.filter is not None else ""
+    return f"{call.aggregate.name}({args}){suffix}".replace("`", "")
+
+
+def _side(final: JoinFinal, side: JoinSide, numbers: _Numbers) -> Item:
+    query = side.query
+    where = "" if query.where is None else canonical_text(query.where)
+    names = [each.name for each in query.group_by]
+    nodes = [canonical_text(each.node) for each in query.group_by]
+    keys = [node for name, node in zip(names, nodes, strict=True) if name.startswith("k")]
+    groups = [node for name, node in zip(names, nodes, strict=True) if name.startswith("g")]
+    kept = [canonical_text(each.node) for each in query.select]
+    per = f"per slice, {', '.join([*keys, *groups])}"
+    facts = [
+        Fact("key", tuple(keys), f"on {' and '.join(keys)}"),
+        Fact("optional", side.optional, "LEFT JOIN" if side.optional else ""),
+        Fact("where", where, f"where {where}" if where else ""),
+        Fact("keeps", tuple(kept), f"keeps {', '.join(kept)} {per}", aside=True),
+        Fact("query", query.name, f"answered as query {query.name}", aside=True),
+    ]
+    ticks = query.window.range
+    length = f"{ticks:,}" if final.timeline.plain else duration_text(ticks)
+    name = f"{side.stream or query.source} [RANGE {length}]"
+    return Item(numbers.next(), "side", name, tuple(facts))
+
+
 def _kind(final: RowFinal) -> str:
     return final.output if final.slide is None and final.show == "rows" else final.show
 
@@ -92,7 +149,11 @@ def _shown(final: RowFinal) -> str:
 
 
 def _moves(final: RowFinal) -> str:
-    names = sorted(final.streams)
+    return _least(final.streams)
+
+
+def _least(streams: Iterable[str]) -> str:
+    names = sorted(streams)
     if len(names) == 1:
         return f"moves by the W of {names[0]}"
     return f"moves by the least W of {', '.join(names)}"

@@ -12,6 +12,7 @@ from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.expressions import BindingError, bind, subexpression
 from muntin.expressions.binding.coercion import in_zone, unify
 from muntin.expressions.zones import UTC, Zone
+from muntin.plan.joined import JoinFinal
 from muntin.plan.operators import (
     Column,
     Difference,
@@ -50,16 +51,24 @@ def row_plan(
     Raises:
         QueryError: With the problems of all queries.
     """
+    from muntin.planner.rows.aggregates import bind_aggregates  # noqa: PLC0415 - it imports this module
+
     problems: list[Problem] = []
     finals: list[RowFinal] = []
+    joined: list[JoinFinal] = []
     for query in queries:
         try:
-            finals.append(bind_rows(query, streams, zone, tables))
+            if query.aggregation is None:
+                finals.append(bind_rows(query, streams, zone, tables))
+            else:
+                final, rows = bind_aggregates(query, streams, zone, tables)
+                joined.append(final)
+                finals += rows
         except QueryError as error:
             problems += error.problems
     if problems:
         raise QueryError(problems)
-    return RowPlan(dict(streams), tuple(finals))
+    return RowPlan(dict(streams), tuple(finals), tuple(joined))
 
 
 def bind_rows(
@@ -84,10 +93,10 @@ def bind_rows(
     >>> final.output, final.root.label, final.schema.names
     ('append', 'WK', ['valid_from', 'valid_to', 'v'])
     """
-    return _Binding(query, streams, zone, tables or {}).final()
+    return RowBinding(query, streams, zone, tables or {}).final()
 
 
-class _Binding:
+class RowBinding:
     """One query on its way into a plan."""
 
     def __init__(
@@ -104,11 +113,10 @@ class _Binding:
         self._lowered = {name.lower(): name for name in streams}
 
     def final(self) -> RowFinal:
+        """The query with its operators, and how it is shown."""
         query = self.query
         read = list(sources(query.body))
-        self._check_alone(read)
-        found = [self.stream(source) for source in read]
-        self._check_times(read, [stream for _, stream in found])
+        found = self.found()
         root = self.body(query.body)
         final = RowFinal(
             name=query.name,
@@ -126,6 +134,14 @@ class _Binding:
         )
         self._check_columns(final)
         return final
+
+    def found(self) -> list[tuple[str, StreamSchema]]:
+        """The streams that the query reads, whose times meet."""
+        read = list(sources(self.query.body))
+        self._check_alone(read)
+        found = [self.stream(source) for source in read]
+        self._check_times(read, [stream for _, stream in found])
+        return found
 
     def _output(self, root: Node) -> Literal["append", "final", "changes"]:
         """How results are shown: appended where ends are known when rows are born."""
@@ -199,6 +215,7 @@ class _Binding:
             seen.add(name.lower())
 
     def body(self, body: Body) -> Node:
+        """The operator whose rows an answer shows."""
         if isinstance(body, Selection):
             return self._selection(body)
         return self._compound(body)

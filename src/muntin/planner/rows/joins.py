@@ -129,10 +129,11 @@ class Joining:
             else:
                 rest += [each.node for each in one.equalities]
         if not keys:
-            raise self._no_key([each for _, each in found if each is not None])
+            raise self.no_key([each for _, each in found if each is not None])
         return keys, rest
 
-    def _no_key(self, equalities: list[Equality]) -> Exception:
+    def no_key(self, equalities: list[Equality]) -> Exception:
+        """What is wrong where no key joins all streams."""
         labels = ", ".join(leaf.source.label for leaf in self.scope.leaves)
         last = self.scope.leaves[-1].source
         place = column(last.stream, last.start)
@@ -154,7 +155,7 @@ class Joining:
         steps = [self._step(number) for number in range(1, len(leaves))]
         common = key_classes([each for keys, _ in steps for each in keys])
         if not any(one.spans(leaves) for one in common):
-            raise self._no_key([each for keys, _ in steps for each in keys])
+            raise self.no_key([each for keys, _ in steps for each in keys])
         keys = [[_columns_of(each) for each in found] for found, _ in steps]
         scope.need([*rest, *(part for _, residual in steps for part in residual)])
         self._ask_partners()
@@ -180,7 +181,7 @@ class Joining:
             else:
                 rest.append(part)
         if not found:
-            raise self._no_key([])
+            raise self.no_key([])
         return found, rest
 
     def _joined(

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.aggregates import resolve
+from muntin.aggregates.kept import kept
 from muntin.errors import (
     AggregateError,
     ExpressionError,
@@ -128,6 +129,7 @@ class Binding:
             outputs = (*query.group_by, *query.select)
             key = (
                 len(query.group_by),
+                query.kept,
                 tuple((output.name, structure(output.node)) for output in outputs),
                 None if query.having is None else structure(query.having),
             )
@@ -274,6 +276,8 @@ class _Binder:
                 ignore_nulls=call.ignore_nulls,
             ),
         )
+        if self.query.kept:
+            aggregate = kept(aggregate)
         return BoundCall(name, aggregate, args, self._predicate(call.filter, self.schema))
 
     def _output(self, node: exp.Expr, lowered: pa.Schema) -> Bound:

@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from muntin.queries.analysis.extents import Extents, read_lasting
 from muntin.queries.analysis.joins import conjuncts
-from muntin.queries.analysis.selections import Selections, existence, unwrapped
+from muntin.queries.analysis.selections import Selections, computes, existence, unwrapped
 from muntin.queries.query import BOUNDS, is_column
 from muntin.queries.report import Report
-from muntin.queries.rows import STAR, Body, Compound, RowQuery, SetKind, selections
+from muntin.queries.rows import STAR, Body, Compound, RowQuery, Selection, SetKind, selections
 from muntin.queries.sql.aggregate_calls import aggregate_calls
 from muntin.queries.sql.clauses import StreamedNode
 from muntin.queries.sql.depth import balance
@@ -84,7 +84,11 @@ class _Analysis:
             node = unwrapped(streamed.this)
         if isinstance(node, exp.Select):
             streamed = self._streamed_list(node, streamed)
-        body = self._body(balance(node))
+        node = balance(node)
+        if isinstance(node, exp.Select) and computes(node) and not node.args.get("distinct"):
+            body: Body | None = self.selections.read(node, computes=True)
+        else:
+            body = self._body(node)
         if body is None or self.report.problems:
             return None
         slide = self.extents.settle()
@@ -95,6 +99,7 @@ class _Analysis:
             phase=0 if slide is None else slide[1],
             unit=self.extents.unit,
             internal=self.extents.internal,
+            aggregation=self.selections.aggregation,
             text=self.report.text,
             **options,
         )
@@ -163,6 +168,8 @@ class _Analysis:
         """What a query may not ask for all at once."""
         if query.internal:
             self._check_internal(query, node)
+        if query.aggregation is not None:
+            self._check_aggregation(query, node)
         shows_ends = query.slide is not None
         if query.restore and (not shows_ends or query.show == "dstream"):
             hint = "it shows what lived between two window ends: add SLIDE"
@@ -170,6 +177,25 @@ class _Analysis:
         if query.output is not None and (shows_ends or query.show != "rows"):
             hint = "leave it out: it says how lifetimes are shown, and there are none"
             self.report.add(node, "output with SLIDE, Istream or Dstream", hint)
+
+    def _check_aggregation(self, query: RowQuery, node: exp.Expr) -> None:
+        assert isinstance(query.body, Selection)
+        if query.slide is None:
+            of = "joined streams" if len(query.body.sources) > 1 else "rows"
+            hint = "say when to answer, as in [RANGE '10 minutes' SLIDE '1 minute']"
+            self.report.add(node, f"an aggregate over {of} needs SLIDE", hint)
+        refused = {
+            "Istream, Dstream or Wstream": query.show != "rows" or query.lasts is not None,
+            "INTERNAL": query.internal and query.lasts is None,
+            "restore": query.restore,
+            "output": query.output is not None,
+            "a table beside streams": bool(query.body.tables),
+            "EMIT UNMATCHED": any(source.whole for source in query.body.sources),
+        }
+        for what, found in refused.items():
+            if found:
+                hint = "leave it out: aggregates are of the rows alive at each window end"
+                self.report.add(node, f"{what} with an aggregate", hint)
 
     def _check_internal(self, query: RowQuery, node: exp.Expr) -> None:
         word = "Wstream" if query.lasts is not None else "INTERNAL"

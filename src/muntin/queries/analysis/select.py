@@ -16,6 +16,7 @@ from muntin.queries.analysis.joins import read_joins, table_name
 from muntin.queries.analysis.scope import Scope
 from muntin.queries.query import BOUNDS, Output, Query, column, is_column
 from muntin.queries.report import Report
+from muntin.queries.rows import Aggregation
 from muntin.queries.source import shown
 from muntin.queries.sql.aggregate_calls import aggregate_calls
 from muntin.queries.sql.clauses import WindowClause
@@ -41,7 +42,7 @@ def analyze_window(node: exp.Expr, name: str, report: Report) -> tuple[Query, Wi
     table = check_table(select, report) if select is not None else None
     if select is None or table is None:
         return None
-    return _Analysis(select, table, name, report).query()
+    return SelectAnalysis(select, table, name, report).query()
 
 
 def checked_condition(node: exp.Expr, report: Report) -> exp.Expr | None:
@@ -56,7 +57,7 @@ def _check_condition(node: exp.Expr, report: Report) -> None:
         check_row_expression(node, "WHERE", report)
 
 
-class _Analysis:
+class SelectAnalysis:
     """The state of one analysis, from FROM to HAVING."""
 
     def __init__(self, select: exp.Select, table: exp.Table, name: str, report: Report) -> None:
@@ -76,6 +77,32 @@ class _Analysis:
         clause = self._window_clause(group_nodes)
         window = to_window(clause, self.report) if clause is not None else None
         joins, where = read_joins(self.joined, self._where(), self.scope, self.report)
+        computed = self._computed(group_nodes, clause)
+        if self.report.problems or window is None or clause is None:
+            return None
+        time = clause.args.get("time")
+        query = Query(
+            name=self.name,
+            window=window,
+            select=computed.select,
+            where=where,
+            group_by=computed.group_by,
+            having=computed.having,
+            emit_empty=computed.emit_empty,
+            source=table_name(self.table),
+            alias=self.table.alias or None,
+            time=time.name if time is not None else None,
+            joins=joins,
+            bounds=computed.bounds,
+            text=self.report.text,
+        )
+        return query, clause
+
+    def aggregation(self) -> Aggregation:
+        """What is computed, of a SELECT whose streams, joins and WHERE are read elsewhere."""
+        return self._computed(self._group_nodes(), None)
+
+    def _computed(self, group_nodes: list[exp.Expr], clause: WindowClause | None) -> Aggregation:
         items = [self._item(node, clause) for node in self.select.expressions]
         bounds = self._bounds(items)
         rest = [node for node in group_nodes if not self._names_bound(node, clause, items)]
@@ -84,26 +111,8 @@ class _Analysis:
         select = [Output(item.name, resolver.resolve(item.node)) for item in left]
         having = self._having(resolver, groups, left, select)
         self._check_outputs(bounds, groups, left, select)
-        emit_empty = self._emit_empty(groups)
-        if self.report.problems or window is None or clause is None:
-            return None
-        time = clause.args.get("time")
-        query = Query(
-            name=self.name,
-            window=window,
-            select=tuple(select),
-            where=where,
-            group_by=tuple(groups),
-            having=having,
-            emit_empty=emit_empty,
-            source=table_name(self.table),
-            alias=self.table.alias or None,
-            time=time.name if time is not None else None,
-            joins=joins,
-            bounds=bounds,
-            text=self.report.text,
-        )
-        return query, clause
+        empty = self._emit_empty(groups)
+        return Aggregation(tuple(select), tuple(groups), having, empty, bounds)
 
     def _check_names(self) -> None:
         for table in [self.table, *(join.this for join in self.joined)]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -16,9 +16,10 @@ from muntin.queries.analysis.checks import (
 from muntin.queries.analysis.extents import Extents
 from muntin.queries.analysis.joins import conjuncts, read_table_joins, table_name
 from muntin.queries.analysis.scope import Scope
+from muntin.queries.analysis.select import SelectAnalysis
 from muntin.queries.query import BOUNDS, Output, is_column
 from muntin.queries.report import Report
-from muntin.queries.rows import STAR, Existence, RowSource, Selection
+from muntin.queries.rows import STAR, Aggregation, Existence, RowSource, Selection
 from muntin.queries.source import position, shown
 from muntin.queries.sql.aggregate_calls import aggregate_calls
 from muntin.queries.sql.normalize import default_name, normalize
@@ -27,11 +28,8 @@ MAX_STREAMS = 6
 # Of all set operations and subqueries of one query; also how deep they can be nested.
 MAX_SELECTS = 32
 EXISTS_HINT = "write it as a condition of WHERE of its own, connected with AND"
-LATER_HINT = (
-    "aggregate each stream by itself, or write this query without the aggregate and aggregate"
-    " its results"
-)
-_READ = ("expressions", "from_", "joins", "where", "distinct", "group", "having")
+LATER_HINT = "write one SELECT with the aggregate for each of them, and combine their results"
+_READ = ("expressions", "from_", "joins", "where", "distinct", "group", "having", "emit_empty")
 
 
 def unwrapped(node: exp.Expr) -> exp.Expr:
@@ -53,17 +51,28 @@ def existence(node: exp.Expr) -> tuple[exp.Expr, exp.Expr, bool] | None:
 
 
 class Selections:
-    """The reader of a query's SELECTs; windows go to ``extents``, problems to ``report``."""
+    """The reader of a query's SELECTs; windows go to ``extents``, problems to ``report``.
+
+    What the query itself computes of its rows is left in ``aggregation``.
+    """
 
     def __init__(self, extents: Extents, report: Report) -> None:
+        self.aggregation: Aggregation | None = None
         self.extents = extents
         self.report = report
         self._count = 0
 
     def read(
-        self, select: exp.Expr, outer: Sequence[str] = (), exists: bool = False
+        self,
+        select: exp.Expr,
+        outer: Sequence[str] = (),
+        exists: bool = False,
+        computes: bool = False,
     ) -> Selection | None:
-        """One SELECT; ``outer`` are the labels that it may name as well, those near it first."""
+        """One SELECT; ``outer`` are the labels that it may name as well, those near it first.
+
+        One that computes aggregates has no items.
+        """
         assert isinstance(select, exp.Select)
         self._count += 1
         if self._count > MAX_SELECTS:
@@ -73,7 +82,8 @@ class Selections:
         table = check_table(select, self.report)
         if not check_clauses(select, _READ, self.report) or table is None:
             return None
-        self._check_aggregates(select)
+        if not computes:
+            self._check_aggregates(select)
         joined: list[exp.Expr] = list(select.args.get("joins") or ())
         tables = [table, *(join.this for join in joined)]
         if not self._check_tables(tables):
@@ -89,6 +99,8 @@ class Selections:
         found, rest = self._split_where(select)
         scope = Scope(near, self.report)
         scope.qualify_all(_roots(select, found, rest, [*joined, *static]))
+        if computes:
+            self.aggregation = SelectAnalysis(select, table, "", self.report).aggregation()
         sources = [
             self._source(each, label, join)
             for each, label, join in zip(tables, labels, [None, *joined], strict=True)
@@ -97,7 +109,7 @@ class Selections:
         existences += [self._subquery(*each, near) for each in found]
         return Selection(
             sources=tuple(source for source in sources if source is not None),
-            items=self._items(select, exists),
+            items=() if computes else self._items(select, exists),
             where=self._condition(rest),
             exists=tuple(each for each in existences if each is not None),
             distinct=self._distinct(select),
@@ -105,13 +117,12 @@ class Selections:
         )
 
     def _check_aggregates(self, select: exp.Select) -> None:
-        """Reports aggregates and groups, which only queries over one stream have."""
+        """Reports aggregates and groups of a SELECT that is a part of another, or distinct."""
         group = select.args.get("group") or select.args.get("having")
-        calls = [
-            call.node
-            for item in select.expressions
-            for call in aggregate_calls(normalize(item.unalias().copy()))
-        ]
+        calls = list(_calls(select))
+        if select.args.get("emit_empty") is not None and not calls:
+            hint = "leave it out: windows without rows give none"
+            self.report.add(select.args["emit_empty"], "EMIT EMPTY without an aggregate", hint)
         if calls or group is not None:
             what = "an aggregate" if calls else "GROUP BY"
             place = calls[0] if calls and position(calls[0]) is not None else group
@@ -119,7 +130,7 @@ class Selections:
                 hint = "leave out DISTINCT: each group gives one row per window"
                 self.report.add(place, f"{what} with SELECT DISTINCT", hint)
                 return
-            message = f"{what} over joins, EXISTS or set operations is not supported yet"
+            message = f"{what} inside EXISTS, IN or a set operation is not supported"
             self.report.add(place, message, LATER_HINT)
 
     def _check_tables(self, tables: list[Any]) -> bool:
@@ -297,6 +308,19 @@ class Selections:
         return distinct is not None
 
 
+def _calls(select: exp.Select) -> Iterator[exp.Expr]:
+    """The aggregate calls of what a SELECT lists."""
+    for item in select.expressions:
+        for call in aggregate_calls(normalize(item.unalias().copy())):
+            yield call.node
+
+
+def computes(select: exp.Select) -> bool:
+    """Whether a SELECT computes aggregates, or groups."""
+    grouped = select.args.get("group") or select.args.get("having")
+    return bool(grouped) or next(_calls(select), None) is not None
+
+
 def _others(outer: Sequence[str], labels: Sequence[str]) -> list[str]:
     """The labels around a SELECT that its own do not hide."""
     own = {label.lower() for label in labels}
@@ -312,5 +336,6 @@ def _roots(
     """The expressions of a SELECT itself, without those of its subqueries."""
     values = [node.this for node, _, _ in found if isinstance(node, exp.In)]
     conditions = [join.args.get("on") for join in joined]
-    others = [node for node in (rest, *conditions) if node is not None]
+    clauses = [select.args.get(key) for key in ("group", "having")]
+    others = [node for node in (rest, *conditions, *clauses) if node is not None]
     return [*select.expressions, *values, *others]

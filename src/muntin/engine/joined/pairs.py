@@ -1,0 +1,78 @@
+"""Rows of a join at window ends, aggregated by window and group."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from muntin._typing import Bools, Ints
+from muntin.aggregates.columns.by_part import empty
+from muntin.aggregates.columns.column import PartColumn
+from muntin.engine.joined.finish import Answered, Cells, Finish, cells_of
+from muntin.expressions import Evaluator
+from muntin.operators.state.keys import KeyTable
+from muntin.plan.joined import JoinCall, JoinFinal
+from muntin.plan.timeline import Timeline
+
+
+class Pairs:
+    """Aggregates the rows that are alive at each window end."""
+
+    def __init__(self, final: JoinFinal) -> None:
+        self._final = final
+        self._finish = Finish(final)
+        self._groups = Evaluator([each.value for each in final.groups])
+        self._args = [
+            Evaluator((*call.args, *(() if call.filter is None else (call.filter,))))
+            for call in final.calls
+        ]
+
+    def __call__(self, table: pa.Table, numbers: Ints, gap: int | None) -> Answered:
+        """The results of some windows, from the rows of each and their window numbers."""
+        groups = [each.values for each in self._groups(table)] if self._final.groups else []
+        codes = np.zeros(table.num_rows, np.int64)
+        if groups:
+            codes = KeyTable([each.type for each in groups]).codes(tuple(groups), table.num_rows)
+        cells = cells_of(self._final, numbers, codes, gap)
+        errors = 0
+        columns = []
+        for call, evaluate in zip(self._final.calls, self._args, strict=True):
+            found, failed = self._column(call, evaluate, table, cells)
+            columns.append(found)
+            errors += failed
+        shown = [each.take(pa.array(cells.firsts)) for each in groups]
+        answered = self._finish(cells, shown, columns)
+        return Answered(answered.table, answered.last, answered.errors + errors)
+
+    def _column(
+        self, call: JoinCall, evaluate: Evaluator, table: pa.Table, cells: Cells
+    ) -> tuple[list[PartColumn], int]:
+        evaluated = evaluate(table) if evaluate.bounds else []
+        errors = sum(
+            int(each.errors.to_numpy(zero_copy_only=False).sum())
+            for each in evaluated
+            if each.errors is not None
+        )
+        values = [each.values for each in evaluated]
+        own = cells.cells
+        if call.filter is not None:
+            passes = values[-1].fill_null(False).to_numpy(zero_copy_only=False)
+            own = np.where(passes, own, -1)
+        times = None
+        if call.times:
+            times, known = _latest(table, call.times)
+            own = np.where(known, own, -1)
+        found = [empty(part, cells.numbers.size) for part in call.aggregate.parts]
+        for part, column in zip(call.aggregate.parts, found, strict=True):
+            column.update(own, tuple(values[i] for i in part.args), times)
+        return found, errors
+
+
+def _latest(table: pa.Table, timelines: tuple[Timeline, ...]) -> tuple[Ints, Bools]:
+    """The latest of several times of each row, and whether there is one."""
+    latest = np.full(table.num_rows, np.iinfo(np.int64).min)
+    for timeline in timelines:
+        ticks = timeline.to_ticks(table.column(timeline.column).combine_chunks())
+        held = ticks.is_valid().to_numpy(zero_copy_only=False)
+        latest = np.where(held, np.maximum(latest, ticks.fill_null(0).to_numpy()), latest)
+    return latest, latest > np.iinfo(np.int64).min

@@ -1,0 +1,250 @@
+"""Aggregates over joined streams, bound: by sides that are multiplied, or by pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from muntin.errors import QueryError
+from muntin.expressions.zones import UTC, Zone
+from muntin.plan.joined import JoinCall, JoinFinal, JoinGroup, JoinSide, Way
+from muntin.plan.operators import RowFinal, StreamSchema
+from muntin.plan.timeline import Timeline
+from muntin.planner.bound import BoundQuery
+from muntin.planner.rows.bind import RowBinding, bind_rows
+from muntin.planner.rows.joins import Joining
+from muntin.planner.rows.scope import Leaf, Scope
+from muntin.planner.rows.sides import Call, PairsNeeded, Sides
+from muntin.planner.steps.bind import bind_query
+from muntin.queries import Output, Query, RowQuery, Selection, replace_calls
+from muntin.queries.query import column
+from muntin.queries.rows import sources
+from muntin.windows import Window
+
+ORDER_HINT = "use an aggregate that does not depend on the order of rows, or one stream"
+
+
+def bind_aggregates(
+    query: RowQuery,
+    streams: Mapping[str, StreamSchema],
+    zone: Zone = UTC,
+    tables: Mapping[str, pa.Schema] | None = None,
+) -> tuple[JoinFinal, tuple[RowFinal, ...]]:
+    """Bind a query with aggregates over the rows of a join.
+
+    Sides are multiplied where everything that is asked can be read off one side at a time;
+    otherwise a row query that makes the pairs comes with it.
+
+    >>> from muntin.queries import parse
+    >>> schema = pa.schema({"ts": pa.int64(), "k": pa.int64(), "v": pa.float64()})
+    >>> stream = StreamSchema(schema, Timeline("ts", pa.int64()))
+    >>> sql = "SELECT sum(a.v) FROM s [RANGE 5 SLIDE 1] a JOIN t [RANGE 3] b ON a.k = b.k"
+    >>> final, rows = bind_aggregates(parse(sql)[0].query, {"s": stream, "t": stream})
+    >>> final.way, [str(side.query.window) for side in final.sides], rows
+    ('sides', ['RANGE 5 SLIDE 1', 'RANGE 3 SLIDE 1'], ())
+    """
+    return _Aggregates(query, streams, zone, tables or {}).final()
+
+
+class _Aggregates:
+    def __init__(
+        self,
+        query: RowQuery,
+        streams: Mapping[str, StreamSchema],
+        zone: Zone,
+        tables: Mapping[str, pa.Schema],
+    ) -> None:
+        assert query.aggregation is not None
+        assert query.slide is not None
+        assert isinstance(query.body, Selection)
+        self.query = query
+        self.streams = streams
+        self.tables = tables
+        self.zone = zone
+        self.slide = query.slide
+        self.selection = query.body
+        self.computed = query.aggregation
+        rows = RowBinding(query, streams, zone, tables)
+        self.found = rows.found()
+        self.scope = Scope(query, zone)
+        self.joining = Joining(self.selection, self.scope, rows.stream, tables)
+        self.range = max(self.scope.ticks(source) for source in sources(query.body))
+        self.rows = pa.schema(
+            [
+                pa.field(leaf.named(each.name), each.type)
+                for leaf in self.scope.leaves
+                for each in leaf.stream.schema
+            ]
+        )
+
+    def final(self) -> tuple[JoinFinal, tuple[RowFinal, ...]]:
+        bound, calls = self._bound()
+        self._check_order(calls)
+        groups = [self.scope.resolve(each.node) for each in self.computed.group_by]
+        try:
+            sides = Sides(self.joining, self.scope, calls, groups)
+        except PairsNeeded as reason:
+            return self._pairs(bound, calls, groups, str(reason))
+        return self._multiplied(bound, calls, sides)
+
+    def _bound(self) -> tuple[BoundQuery, list[Call]]:
+        """What is computed, bound to the rows of the join."""
+        computed = self.computed
+        calls = {call: self.scope.resolve(call.node) for call in computed.calls}
+        named = Query(
+            name=self.query.name,
+            window=self.window(self.range),
+            select=tuple(
+                Output(each.name, replace_calls(each.node, calls)) for each in computed.select
+            ),
+            group_by=tuple(
+                Output(each.name, self.scope.resolve(each.node)) for each in computed.group_by
+            ),
+            having=None if computed.having is None else replace_calls(computed.having, calls),
+            emit_empty=computed.emit_empty,
+            text=self.query.text,
+        )
+        bound = bind_query(named, self.rows, self.found[0][1].timeline, {}, self.zone)
+        pairs = zip(calls.items(), bound.calls, strict=True)
+        return bound, [Call(written, node, each) for (written, node), each in pairs]
+
+    def window(self, length: int) -> Window:
+        """The windows of one stream."""
+        return Window(length, self.slide, self.query.phase, unit=self.query.unit)
+
+    def _check_order(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            if not call.bound.aggregate.commutative:
+                message = f"{call.written.name} of the rows of a join, which have no order"
+                raise QueryError([self.query.problem(call.written.node, message, ORDER_HINT)])
+
+    def _multiplied(
+        self, bound: BoundQuery, calls: Sequence[Call], sides: Sides
+    ) -> tuple[JoinFinal, tuple[RowFinal, ...]]:
+        leaves = enumerate(self.scope.leaves)
+        answering = tuple(self._side(number, leaf, sides) for number, leaf in leaves)
+        final = self._final(
+            bound,
+            "sides",
+            sides.why,
+            sides=answering,
+            groups=tuple(
+                JoinGroup(each.name, value, *place)
+                for each, value, place in zip(
+                    self.computed.group_by, bound.grouping, sides.groups, strict=True
+                )
+            ),
+            calls=tuple(
+                JoinCall(
+                    call.bound.name,
+                    call.bound.aggregate,
+                    call.bound.args,
+                    call.bound.filter,
+                    *place,
+                )
+                for call, place in zip(calls, sides.calls, strict=True)
+            ),
+        )
+        return final, ()
+
+    def _side(self, number: int, leaf: Leaf, sides: Sides) -> JoinSide:
+        query = replace(
+            sides.query(number),
+            name=f"{self.query.name}.{leaf.source.label}",
+            window=self.window(self.scope.ticks(leaf.source)),
+            source=leaf.name or leaf.source.stream,
+            text=self.query.text,
+        )
+        timeline = leaf.stream.timeline
+        bound = bind_query(query, leaf.stream.schema, timeline, {}, self.zone)
+        bounds = [pa.field(name, timeline.type) for name in query.bounds]
+        schema = pa.schema([*bounds, *(pa.field(o.name, o.value.type) for o in bound.outputs)])
+        keys, optional = sides.keys(number), sides.optional[number]
+        return JoinSide(leaf.source.label, leaf.name, query, schema, keys, optional)
+
+    def _pairs(
+        self, bound: BoundQuery, calls: Sequence[Call], groups: Sequence[exp.Expr], why: str
+    ) -> tuple[JoinFinal, tuple[RowFinal, ...]]:
+        made = [self._timed(call) for call in calls]
+        asked = [*groups, *(call.node for call in calls)]
+        used = {part.name for node in asked for part in node.find_all(exp.Column)}
+        used |= {each.column for call in made for each in call.times}
+        items = tuple(
+            Output(leaf.named(own), _column(leaf, own))
+            for leaf in self.scope.leaves
+            for own in leaf.stream.schema.names
+            if leaf.named(own) in used
+        )
+        one = (Output("1", exp.Literal.number(1)),)
+        rows = replace(
+            self.query,
+            name=f"{self.query.name}.rows",
+            body=replace(self.selection, items=items or one),
+            aggregation=None,
+        )
+        final = self._final(
+            bound,
+            "pairs",
+            why,
+            sides=(),
+            groups=tuple(
+                JoinGroup(each.name, value)
+                for each, value in zip(self.computed.group_by, bound.grouping, strict=True)
+            ),
+            calls=tuple(made),
+            pairs=rows.name,
+        )
+        return final, (bind_rows(rows, self.streams, self.zone, self.tables),)
+
+    def _timed(self, call: Call) -> JoinCall:
+        bound = call.bound
+        times: tuple[Timeline, ...] = ()
+        if any(part.timed for part in bound.aggregate.parts):
+            read = self.scope.reads(call.node) or self.scope.leaves
+            times = tuple(
+                Timeline(leaf.named(leaf.stream.timeline.column), leaf.stream.timeline.type)
+                for leaf in read
+            )
+        return JoinCall(bound.name, bound.aggregate, bound.args, bound.filter, times=times)
+
+    def _final(
+        self,
+        bound: BoundQuery,
+        way: Way,
+        why: str,
+        *,
+        sides: tuple[JoinSide, ...],
+        groups: tuple[JoinGroup, ...],
+        calls: tuple[JoinCall, ...],
+        pairs: str = "",
+    ) -> JoinFinal:
+        return JoinFinal(
+            name=self.query.name,
+            way=way,
+            why=why,
+            streams=tuple(dict.fromkeys(name for name, _ in self.found)),
+            timeline=self.found[0][1].timeline,
+            range=self.range,
+            slide=self.slide,
+            phase=self.query.phase,
+            bounds=self.computed.bounds,
+            emit_empty=self.computed.emit_empty,
+            sides=sides,
+            groups=groups,
+            calls=calls,
+            outputs=bound.outputs,
+            having=bound.having,
+            rows=self.rows,
+            pairs=pairs,
+            sql=self.query.sql(),
+        )
+
+
+def _column(leaf: Leaf, own: str) -> exp.Expr:
+    """A column of a stream as the query names it."""
+    node = column(own)
+    node.set("table", column(leaf.source.label).this)
+    return node
