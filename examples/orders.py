@@ -3,7 +3,9 @@
 Run it with `.venv/bin/python examples/orders.py`.
 """
 
+import tempfile
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import polars as pl
 
@@ -32,6 +34,14 @@ CREATE QUERY buyers AS
 
 CREATE QUERY turnover AS
   SELECT sum(amount) AS amount, count(*) AS n FROM payments [RANGE '30 minutes' SLIDE '30 minutes'];
+"""
+
+# The same as a table of the orders that are unpaid now: rows come and go.
+UNPAID_NOW = """
+CREATE QUERY unpaid_now WITH (output = 'changes') AS
+  SELECT o.id, o.total
+  FROM orders [RANGE '30 minutes'] o
+  LEFT ANTI JOIN payments [RANGE '1 day'] p ON o.id = p.order_id AND p.amount >= o.total
 """
 
 
@@ -93,6 +103,30 @@ def streamed() -> None:
             shown(name, found[name])
 
 
+def live(path: Path) -> None:
+    """Unpaid orders as a table of a DuckDB file, after every row that comes."""
+    columns = {"orders": orders(), "payments": payments()}
+    times = {"orders": "ts", "payments": "paid_at"}
+    stream = muntin.stream(UNPAID_NOW, columns, times)
+    sink = muntin.sinks.duckdb(path, live=True)
+    arrivals = [("orders", row) for row in orders().iter_slices(1)]
+    arrivals += [("payments", row) for row in payments().iter_slices(1)]
+    arrivals.sort(key=lambda each: each[1][times[each[0]]][0])
+    for batch, (name, row) in enumerate(arrivals):
+        found = stream.feed(row, name)["unpaid_now"]
+        reached = stream.reached()
+        if not reached:
+            continue
+        sink.reach(reached)
+        sink.deliver(batch, {"unpaid_now": found.to_arrow()})
+        held = sink.table("unpaid_now")["id"].to_pylist()
+        now, below = row[times[name]][0], reached["unpaid_now"].as_py()
+        print(f"  {now:%H:%M}  {name:8}  W {below:%H:%M}  unpaid: {sorted(held)}")
+
+
 if __name__ == "__main__":
     bounded()
     streamed()
+    print("\nunpaid orders in a live table")
+    with tempfile.TemporaryDirectory() as folder:
+        live(Path(folder) / "orders.duckdb")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -293,6 +294,19 @@ class StreamGroup(Lifecycle):
         holder, gap = self._watermarks.holder(), self._watermarks.gap()
         kept, results = by_owner(rows.kept), by_owner(rows.results)
         return GroupProgress(streams, holder, gap, dict(kept), dict(results))
+
+    def reached(self) -> dict[str, pa.Scalar]:
+        """How far each row query has come: the least W of the streams it reads, as a time.
+
+        For sinks with live tables, before a batch is delivered: ``sink.reach(stream.reached())``.
+        Queries that wait for a stream's first row are missing.
+        """
+        found = {}
+        for final in self._rows.plan.finals:
+            least = self._watermarks.least(final.streams)
+            if least is not None:
+                found[final.name] = final.timeline.from_ticks(np.array([least]))[0]
+        return found
 
     def snapshot(self) -> bytes:
         """The streams as bytes, with which :func:`muntin.stream` resumes identically.
