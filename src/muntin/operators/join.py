@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Ints
+from muntin.operators.orders import JoinStream, probe_order
 from muntin.operators.rows import (
     NONE,
     Changes,
@@ -149,8 +150,10 @@ class WindowJoin:
             # Nothing is put together for a key that some input does not hold.
             for j in others:
                 found = found.take(holds(met[j], found.hashes))
-        for j in sorted(others, key=lambda j: sum(map(len, met[j]))):
-            if not met[j] or not found.start.size:
+        if not all(met):
+            return None
+        for j in _probe_order(segment, others, met):
+            if not found.start.size:
                 return None
             found = _meet(found, j, met[j], is_last=len(found.places) == len(others))
         return self._confirmed(found, met) if found.start.size else None
@@ -194,6 +197,18 @@ class WindowJoin:
         self._next += len(rows)
         columns = (pa.array(parts[0]),) if self._partners else rows.columns
         return Combined(Rows(columns, ids, rows.start, rows.end), tuple(parts))
+
+
+def _probe_order(segment: Segment, others: list[int], met: list[list[Segment]]) -> list[int]:
+    """The inputs in the order in which new rows meet them with the fewest comparisons."""
+    if len(others) == 1:
+        return others
+    held = []
+    for j in others:
+        rows, values = sum(map(len, met[j])), max(each.keys for each in met[j])
+        held.append(JoinStream(1, rows, values, values))
+    order = probe_order(JoinStream(1, 1, segment.keys), held)
+    return [others[place] for place in order]
 
 
 def _meet(found: Found, side: int, segments: list[Segment], *, is_last: bool) -> Found:

@@ -10,6 +10,7 @@ and mostly at one bit where there is nothing to find.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +66,11 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def keys(self) -> int:
+        """How many keys it holds, as far as hashes tell them apart; at least 1."""
+        return 1 + int(np.count_nonzero(self.hashes[1:] != self.hashes[:-1]))
 
     def in_order(self) -> Segment:
         """The segment with its rows in the order of the index: probes then read them in order."""
