@@ -17,6 +17,7 @@ from muntin_bench.report import Report
 ABOUT = {
     "aggregators": "the final techniques: steps a second, operations, latency, bytes",
     "holistic": "distinct values, percentiles, top_k over many windows; DuckDB",
+    "joins": "aggregates over joins, beside engines that make the pairs",
     "local": "ten mixed queries in one call, against ten calls of polars",
     "operators": "window joins of whole streams, against DuckDB",
     "optimizer": "what plans cost, how long planning takes, if estimates hold",

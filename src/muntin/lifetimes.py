@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.engine import LocalEngine
 from muntin.engine.answers.families import FIRST_WINDOW
@@ -15,22 +16,40 @@ from muntin.engine.joined import JoinAnswers
 from muntin.engine.tables.feeds import TableFeeds
 from muntin.expressions.zones import Zone
 from muntin.operators import RowEngine
+from muntin.plan.joined import JoinFinal
 from muntin.plan.operators import RowPlan, StreamSchema, leaves
 from muntin.plan.timeline import Timeline
 from muntin.planner.rows import row_plan
 from muntin.queries import RowQuery
-from muntin.results import TableAnswer
+from muntin.results import Answer, TableAnswer
 
 # Answers of sides that are in memory at a time, as a rule of thumb.
 _AT_ONCE = 1 << 22
+# With fewer rows of a join at a time, more window ends are taken together.
+_FEW_PAIRS = 1 << 20
 
 
-class Whole(Protocol):
+class Framed(Protocol):
+    """Bounded input of any kind, and what makes a table a frame of that kind."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        ...
+
+    @property
+    def zone(self) -> Zone:
+        """Where local times are asked for."""
+        ...
+
+    @property
+    def restore(self) -> Callable[[pa.Table], Any]:
+        """What makes a frame of results."""
+        ...
+
+
+class Whole(Framed, Protocol):
     """Bounded input in this process."""
-
-    schema: pa.Schema
-    zone: Zone
-    restore: Callable[[pa.Table], Any]
 
     def whole(self) -> pa.Table:
         """All rows."""
@@ -53,7 +72,7 @@ class RowOutcome:
 
 def plan_rows(
     queries: Sequence[RowQuery],
-    frames: Mapping[str, Whole],
+    frames: Mapping[str, Framed],
     times: Mapping[str, str],
     tables: Mapping[str, pa.Table],
 ) -> RowPlan:
@@ -75,10 +94,9 @@ def run_rows(
 ) -> RowOutcome:
     """Answer row queries over whole streams by name; no row is late, whatever its order.
 
-    Answers are by query, those of the rows that aggregates read among them.
+    Aggregates over such rows are answered as well.
     """
     streams = plan.streams
-    engine = RowEngine(plan, threads=pa.cpu_count())
     rows: dict[str, int] = {}
     bad: dict[str, int] = {}
     timed: dict[str, pa.Table] = {}
@@ -88,36 +106,92 @@ def run_rows(
         rows[name], bad[name] = table.num_rows, column.null_count
         timed[name] = table.filter(column.is_valid()) if bad[name] else table
     failed: Counter[str] = Counter()
-    found = engine.close(timed, TableFeeds(plan, tables, failed).join(timed))
+    aggregated = {final.pairs for final in plan.joined}
+    shown = RowPlan(streams, tuple(each for each in plan.finals if each.name not in aggregated))
+    engine = RowEngine(shown, threads=pa.cpu_count())
+    found = engine.close(timed, TableFeeds(shown, tables, failed).join(timed))
+    failed.update(engine.errors)
     answers = {}
-    for final in plan.finals:
+    for final in shown.finals:
         first = leaves(final.root)[0].stream
         answers[final.name] = TableAnswer(found[final.name], frames[first].restore)
-    return RowOutcome(answers, plan, Counter(engine.errors) + failed, rows, bad)
+    for joined in (each for each in plan.joined if each.pairs):
+        table = _run_pairs(plan, joined, timed, tables, failed)
+        answers[joined.name] = TableAnswer(table, frames[joined.streams[0]].restore)
+    return RowOutcome(answers, plan, failed, rows, bad)
+
+
+def _run_pairs(
+    plan: RowPlan,
+    final: JoinFinal,
+    timed: Mapping[str, pa.Table],
+    tables: Mapping[str, pa.Table],
+    failed: Counter[str],
+) -> pa.Table:
+    """Aggregate the rows of a join, some window ends at a time.
+
+    A row is shown at every window end it lives to see, and all of them together may be many times
+    what there is room for.
+    """
+    own = tuple(each for each in plan.finals if each.name == final.pairs)
+    one = RowPlan(plan.streams, own)
+    engine = RowEngine(one, threads=pa.cpu_count())
+    joins = JoinAnswers()
+    joins.adopt((final,), {})
+    read = {name: timed[name] for name in final.streams}
+    found = [joins.take(engine.feed(read, {}, TableFeeds(one, tables, failed).join(read)))]
+    at, last = _span(plan, read)
+    last += final.range
+    step = final.slide
+    while at < last:
+        at += step
+        rows = engine.feed({}, dict.fromkeys(final.streams, at))
+        many = rows[final.pairs].num_rows
+        if many < _FEW_PAIRS:
+            step *= 2
+        elif many > _AT_ONCE:
+            step = max(step // 2, final.slide)
+        found.append(joins.take(rows))
+    found.append(joins.take(engine.close()))
+    failed.update(engine.errors)
+    failed.update(joins.errors)
+    answered = [each[final.name] for each in found if final.name in each]
+    return pa.concat_tables([final.schema.empty_table(), *answered])
+
+
+def _span(plan: RowPlan, timed: Mapping[str, pa.Table]) -> tuple[int, int]:
+    """The first and the last tick of some streams."""
+    found = []
+    for name, table in timed.items():
+        timeline = plan.streams[name].timeline
+        if table.num_rows:
+            bounds = pc.min_max(timeline.to_ticks(table[timeline.column].combine_chunks()))
+            found += [bounds["min"].as_py(), bounds["max"].as_py()]
+    return min(found, default=0), max(found, default=0)
 
 
 def run_joined(
     plan: RowPlan,
     engines: Mapping[str, LocalEngine],
-    rows: Mapping[str, pa.Table],
-    frames: Mapping[str, Whole],
+    given: Mapping[str, Answer],
+    frames: Mapping[str, Framed],
 ) -> tuple[dict[str, TableAnswer], Counter[str]]:
-    """Answer aggregates over joined streams, and count the values that failed.
+    """Answer aggregates over the sides of joins, and count the values that failed.
 
     Args:
         plan: The queries.
         engines: By stream, what was fed with its rows and answers the sides.
-        rows: The answers of row queries, for those that aggregate them.
+        given: Answers of sides that were made elsewhere.
         frames: The streams, whose first gives a result its kind of frame.
     """
     answers: dict[str, TableAnswer] = {}
     errors: Counter[str] = Counter()
     some = 1
-    left = list(plan.joined)
+    left = [final for final in plan.joined if not final.pairs]
     while left:
         finals, left = tuple(left[:some]), left[some:]
-        found = dict(rows)
         names = {side.query.name for final in finals for side in final.sides}
+        found = {name: answer.table() for name, answer in given.items() if name in names}
         for engine in engines.values():
             found |= engine.close_some(names)
         # As many queries at a time as keep what waits small.

@@ -14,7 +14,7 @@ import pytest
 from muntin.errors import MuntinError
 from muntin_bench import ALL, NAMES, Report, attempt, chosen, progress, run, runner
 
-SCALED = ("aggregators", "holistic", "optimizer", "planning", "sharing", "spark")
+SCALED = ("aggregators", "holistic", "joins", "optimizer", "planning", "sharing", "spark")
 
 
 def test_all_leaves_the_peers_to_those_who_ask() -> None:

@@ -263,3 +263,43 @@ RowPlan  2 queries over 2 streams
    │  moves by the least W of orders, payments
 """
     )
+
+
+def test_queries_of_one_shape_answer_as_they_do_alone() -> None:
+    conditions = (
+        "o.total > 9",
+        "p.amount > 5 AND o.region = 'n'",
+        "o.total > p.amount",
+        "o.total = 1 OR o.region = 's' OR o.id > 8",
+    )
+    texts = [
+        f"CREATE QUERY q{i} AS SELECT count(*) AS n, sum(p.amount) AS s {PAID} WHERE {condition}"
+        for i, condition in enumerate(conditions)
+    ]
+    together = muntin.aggregate(DATA, texts, time="ts")
+    ways = [final.way for final in together.row_plan.joined]
+    assert ways == ["sides", "sides", "pairs", "sides"]
+    for i, text in enumerate(texts):
+        alone = muntin.aggregate(DATA, text, time="ts")[f"q{i}"]
+        assert together[f"q{i}"].equals(alone)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("p.nothing > 1", "query q2: no column nothing in p"),
+        ("o.region", "query q2: a condition must be a boolean, region has the type STRING"),
+        ("o.total > 'x' + p.ts", "query q2"),
+    ],
+)
+def test_problems_of_a_known_shape_are_those_of_the_users_query(
+    condition: str, message: str
+) -> None:
+    texts = [
+        f"SELECT count(*) {PAID} WHERE o.total > 1",
+        f"SELECT count(*) {PAID} WHERE {condition}",
+    ]
+    with pytest.raises(QueryError) as caught:
+        muntin.aggregate(DATA, texts, time="ts")
+    assert message in str(caught.value)
+    assert "q2." not in str(caught.value)

@@ -195,15 +195,6 @@ def _row_plan(
     return plan_rows(queries, local, times, tables)
 
 
-def _local(plan: RowPlan, frames: Mapping[str, Source]) -> dict[str, LocalSource]:
-    """The frames that row queries may read."""
-    return {
-        name: frame
-        for name, frame in frames.items()
-        if name in plan.streams and isinstance(frame, LocalSource)
-    }
-
-
 def _outcomes(
     inputs: Mapping[str, tuple[Source, list[Query]]],
     plans: Mapping[str, SharedPlan],
@@ -212,28 +203,29 @@ def _outcomes(
     row_plan: RowPlan | None,
 ) -> Iterator[tuple[str, Outcome]]:
     """What all queries give, by the stream whose rows are counted there."""
-    local = {} if row_plan is None else _local(row_plan, frames)
-    shown: dict[str, pa.Table] = {}
+    local = {name: frame for name, frame in frames.items() if isinstance(frame, LocalSource)}
+    given: dict[str, Answer] = {}
     if row_plan is not None and row_plan.finals:
         from muntin.lifetimes import run_rows  # noqa: PLC0415 - the operators bring numba
 
         lived = run_rows(row_plan, local, tables)
-        shown = {name: answer.table() for name, answer in lived.answers.items()}
         yield "", Outcome(lived.answers, errors=lived.errors)
         # Rows of a stream that aggregates read as well are counted with these.
         for name in [name for name in lived.rows if name not in inputs]:
             yield name, Outcome({}, lived.rows[name], lived.bad_rows[name])
     engines: dict[str, LocalEngine] = {}
+    for name, (frame, members) in inputs.items():
+        # What sides answer may be large: in this process it is made when it is combined.
+        if name in local and any(member.kept for member in members):
+            engines[name] = local[name].fed(plans[name], tables)
+            continue
+        outcome = frame.run(plans[name], tables)
+        given |= {member.name: outcome.answers[member.name] for member in members if member.kept}
+        yield name, outcome
     if row_plan is not None and row_plan.joined:
         from muntin.lifetimes import run_joined  # noqa: PLC0415 - the engine brings numba
 
-        for name, (_, members) in inputs.items():
-            if any(member.kept for member in members):
-                engines[name] = local[name].fed(plans[name], tables)
-        answers, errors = run_joined(row_plan, engines, shown, local)
+        answers, errors = run_joined(row_plan, engines, given, local)
         yield "", Outcome(answers, errors=errors)
-    for name, (frame, _) in inputs.items():
-        if name in engines:
-            yield name, local[name].closed(engines.pop(name))
-        else:
-            yield name, frame.run(plans[name], tables)
+    for name, engine in engines.items():
+        yield name, local[name].closed(engine)

@@ -103,7 +103,6 @@ class JoinFinal:
         outputs: The result columns over groups and lowered aggregates.
         having: The condition on result rows.
         rows: The columns of the rows of the join, of which ``args`` and ``groups`` name some.
-        sql: The query as text.
     """
 
     name: str
@@ -123,7 +122,6 @@ class JoinFinal:
     having: Bound | None
     rows: pa.Schema
     pairs: str = ""
-    sql: str = ""
 
     @cached_property
     def lowered(self) -> pa.Schema:

@@ -134,7 +134,8 @@ class Query:
 
     def problem(self, node: exp.Expr, message: str, hint: str | None = None) -> Problem:
         """A problem that points at a node of this query, where it was written."""
-        return problem_at(node, self.text, message, hint, self.name)
+        # What stands behind a dot tells the sides of a join apart, which users do not know.
+        return problem_at(node, self.text, message, hint, self.name.partition(".")[0])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Query) and self._sql == other._sql

@@ -208,9 +208,11 @@ ON o.id = p.id WHERE p.amount > 1
 
     def problem(self, node: exp.Expr | None, message: str, hint: str | None = None) -> Problem:
         """A problem that points at a node of this query, where it was written."""
+        # What stands behind a dot are the rows that an aggregate reads.
+        name = self.name.partition(".")[0]
         if node is None:
-            return Problem(message, hint=hint, query=self.name)
-        return problem_at(node, self.text, message, hint, self.name)
+            return Problem(message, hint=hint, query=name)
+        return problem_at(node, self.text, message, hint, name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowQuery) and self._sql == other._sql

@@ -19,8 +19,8 @@ from muntin.expressions import Evaluator
 from muntin.plan.joined import JoinFinal
 
 # Codes are looked up in a table while it has no more than so many places per row.
-_DENSE = 8
-_FEW = 1 << 16
+ROOM = 8
+FEW = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,15 @@ def cells_of(final: JoinFinal, numbers: Ints, groups: Ints, gap: int | None) -> 
         firsts[cells] = np.arange(cells.size)
         return Cells(cells, np.arange(lowest, lowest + count), firsts)
     width = int(groups.max()) + 1
-    cells, firsts = dense((numbers - lowest) * width + groups)
+    windows, _ = dense(numbers - lowest)
+    cells, firsts = dense(windows * width + groups)
     return Cells(cells, numbers[firsts], firsts)
 
 
 def dense(codes: Ints) -> tuple[Ints, Ints]:
     """Codes, which are not negative, as numbers from 0 on in their order, and a row of each."""
     span = int(codes.max(initial=-1)) + 1
-    if span > _DENSE * codes.size + _FEW:
+    if span > ROOM * codes.size + FEW:
         _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
         return places, firsts
     firsts = np.full(span, -1)

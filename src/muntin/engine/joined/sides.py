@@ -15,14 +15,16 @@ from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.kept import add_multiples, decode
 from muntin.aggregates.kept import kept
-from muntin.engine.joined.finish import Answered, Cells, Finish, cells_of, dense
+from muntin.engine.joined.finish import FEW, ROOM, Answered, Cells, Finish, cells_of, dense
 from muntin.expressions import Evaluator
 from muntin.operators.state.keys import KeyTable, has_null
 from muntin.plan.joined import JoinCall, JoinFinal
 from muntin.plan.timeline import Timeline
 
-# Beyond this many codes they are made small again, before they are combined with others.
-_MOST_CODES = 1 << 40
+# Beyond this many codes they are made small again, so that products of two numbers of them fit.
+_MOST_CODES = 1 << 31
+# Whole numbers that lie so close together, on average, are codes as they are.
+_SPREAD = 2
 
 
 class Sides:
@@ -69,15 +71,15 @@ class Sides:
 
     def _meet(self, tables: Sequence[pa.Table], numbers: Sequence[Ints]) -> Met:
         """The combinations of entries with one window and one key."""
-        codes, size, width, lowest = self._codes(tables, numbers)
-        starts = np.zeros((len(tables), size + 1), np.int64)
+        codes, windows_of = self._codes(tables, numbers)
+        starts = np.zeros((len(tables), windows_of.size + 1), np.int64)
         orders = [sort_codes(each, starts[s]) for s, each in enumerate(codes)]
         optional = np.array([side.optional for side in self._final.sides])
         pads = np.array([table.num_rows for table in tables])
         offsets = np.cumsum([0, *(each.size for each in orders)])[:-1]
         order = np.concatenate(orders)
         entries, owners = combinations(starts, order, offsets, pads, optional)
-        windows = lowest + owners // width
+        windows = windows_of[owners]
         if len(self._required) == 1:
             # A NULL key meets nothing, which leaves its row to a LEFT JOIN.
             only = self._required[0]
@@ -95,28 +97,25 @@ class Sides:
 
     def _codes(
         self, tables: Sequence[pa.Table], numbers: Sequence[Ints]
-    ) -> tuple[list[Ints], int, int, int]:
-        """A code for the window and key of each entry, -1 for a NULL key; how many there are.
-
-        The window of a code is its quotient by the third number, above the fourth.
-        """
+    ) -> tuple[list[Ints], Ints]:
+        """A code for the window and key of each entry, -1 for a NULL key; the window of each."""
         found = [
             [each.values for each in evaluate(table)]
             for evaluate, table in zip(self._keys, tables, strict=True)
         ]
         sizes = [table.num_rows for table in tables]
         columns = tuple(pa.concat_arrays(each) for each in zip(*found, strict=True))
-        total = sum(sizes)
-        keys = KeyTable([each.type for each in columns])
-        codes = keys.codes(columns, total)
+        codes, width = key_codes(columns)
         windows = np.concatenate(numbers)
-        lowest = int(windows.min(initial=2**62))
-        width = max(int(keys.size), 1)
-        codes = codes + (windows - lowest) * width
-        nulls = has_null(columns, total)
-        size = int(codes.max(initial=-1)) + 1
-        codes[nulls] = -1
-        return np.split(codes, np.cumsum(sizes)[:-1]), size, width, lowest
+        places, firsts = dense(windows - windows.min(initial=2**62))
+        codes = np.where(codes < 0, -1, codes + places * width)
+        if firsts.size * width <= ROOM * windows.size + FEW:
+            windows_of = np.repeat(windows[firsts], width)
+        else:
+            held = np.flatnonzero(codes >= 0)
+            codes[held], firsts = dense(codes[held])
+            windows_of = windows[held[firsts]]
+        return np.split(codes, np.cumsum(sizes)[:-1]), windows_of
 
     def _groups(self, tables: Sequence[pa.Table], met: Met) -> tuple[list[Taken], Ints]:
         """The group columns, and a code of the group of each combination."""
@@ -132,7 +131,7 @@ class Sides:
             known = KeyTable([each.type for each in own])
             found = known.codes(tuple(own), table.num_rows + 1)
             codes = codes * int(known.size) + found[met.entries[side]]
-            if codes.size and int(codes.max()) > _MOST_CODES:
+            if codes.size and int(codes.max()) >= _MOST_CODES:
                 codes, _ = dense(codes)
         taken = []
         for group in self._final.groups:
@@ -183,6 +182,43 @@ class Taken(NamedTuple):
     def __call__(self, rows: Ints) -> pa.Array:
         """The values of some combinations."""
         return self.values.take(pa.array(self.entries[rows]))
+
+
+def key_codes(columns: Sequence[pa.Array]) -> tuple[Ints, int]:
+    """A code for each row's key, -1 where it has a NULL, and a number above all codes.
+
+    >>> codes, above = key_codes([pa.array(["a", "b", None, "a"])])
+    >>> codes.tolist(), above
+    ([0, 1, -1, 0], 2)
+    """
+    codes = np.zeros(len(columns[0]), np.int64)
+    width = 1
+    nulls = np.zeros(codes.size, np.bool_)
+    for column in columns:
+        own, size = _codes_of(column)
+        nulls |= own < 0
+        codes, width = codes * size + np.maximum(own, 0), width * size
+        if width > _MOST_CODES:
+            codes, firsts = dense(codes)
+            width = firsts.size
+    return np.where(nulls, -1, codes), max(width, 1)
+
+
+def _codes_of(column: pa.Array) -> tuple[Ints, int]:
+    """Codes of the values of one column, -1 for NULL, and a number above them."""
+    if pa.types.is_floating(column.type):
+        # NaN equals NaN, and 0.0 equals -0.0.
+        known = KeyTable([column.type])
+        codes = known.codes((column,), len(column))
+        return np.where(has_null((column,), len(column)), -1, codes), max(int(known.size), 1)
+    if pa.types.is_integer(column.type) and not column.null_count and len(column):
+        values = column.cast(pa.int64(), safe=False).to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low < _SPREAD * values.size:
+            return values - low, high - low + 1
+    encoded = column.dictionary_encode()
+    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return indices.astype(np.int64), max(len(encoded.dictionary), 1)
 
 
 def window_numbers(final: JoinFinal, timeline: Timeline, table: pa.Table, end: str) -> Ints:

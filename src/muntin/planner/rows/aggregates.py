@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
 
 from muntin.errors import QueryError
+from muntin.expressions.tree import structure
 from muntin.expressions.zones import UTC, Zone
 from muntin.plan.joined import JoinCall, JoinFinal, JoinGroup, JoinSide, Way
 from muntin.plan.operators import RowFinal, StreamSchema
@@ -16,10 +17,11 @@ from muntin.plan.timeline import Timeline
 from muntin.planner.bound import BoundQuery
 from muntin.planner.rows.bind import RowBinding, bind_rows
 from muntin.planner.rows.joins import Joining
-from muntin.planner.rows.scope import Leaf, Scope
+from muntin.planner.rows.scope import Leaf, Scope, conjunction
 from muntin.planner.rows.sides import Call, PairsNeeded, Sides
 from muntin.planner.steps.bind import bind_query
 from muntin.queries import Output, Query, RowQuery, Selection, replace_calls
+from muntin.queries.analysis.joins import conjuncts
 from muntin.queries.query import column
 from muntin.queries.rows import sources
 from muntin.windows import Window
@@ -43,8 +45,8 @@ def bind_aggregates(
     >>> stream = StreamSchema(schema, Timeline("ts", pa.int64()))
     >>> sql = "SELECT sum(a.v) FROM s [RANGE 5 SLIDE 1] a JOIN t [RANGE 3] b ON a.k = b.k"
     >>> final, rows = bind_aggregates(parse(sql)[0].query, {"s": stream, "t": stream})
-    >>> final.way, [str(side.query.window) for side in final.sides], rows
-    ('sides', ['RANGE 5 SLIDE 1', 'RANGE 3 SLIDE 1'], ())
+    >>> final.way, [side.query.window.range for side in final.sides], rows
+    ('sides', [5, 3], ())
     """
     return _Aggregates(query, streams, zone, tables or {}).final()
 
@@ -239,8 +241,107 @@ class _Aggregates:
             having=bound.having,
             rows=self.rows,
             pairs=pairs,
-            sql=self.query.sql(),
         )
+
+
+class Shapes:
+    """Binds queries with aggregates over joins, and what several of them write only once.
+
+    Queries that differ in name and WHERE only have one shape. Where each of their conditions is
+    one of a single side, it is all that is bound anew.
+    """
+
+    def __init__(
+        self,
+        streams: Mapping[str, StreamSchema],
+        zone: Zone = UTC,
+        tables: Mapping[str, pa.Schema] | None = None,
+    ) -> None:
+        self._given = streams, zone, tables or {}
+        self._known: dict[Hashable, tuple[JoinFinal, Scope] | None] = {}
+
+    def bind(self, query: RowQuery) -> tuple[JoinFinal, tuple[RowFinal, ...]]:
+        """As :func:`bind_aggregates`."""
+        found = self._again(query)
+        return bind_aggregates(query, *self._given) if found is None else (found, ())
+
+    def _again(self, query: RowQuery) -> JoinFinal | None:
+        """The query by a shape that is known; None where it has none."""
+        selection = query.body
+        assert isinstance(selection, Selection)
+        inner = all(source.kind == "inner" for source in selection.sources)
+        if not inner or selection.exists or len(selection.sources) == 1:
+            return None
+        key = _shape(query, selection)
+        if key not in self._known:
+            self._known[key] = self._template(query, selection)
+        known = self._known[key]
+        if known is None:
+            return None
+        final, scope = known
+        own = _by_side(selection, scope)
+        if own is None:
+            return None
+        sides = tuple(
+            replace(side, query=_asked(side.query, query, side.label, conditions))
+            for side, conditions in zip(final.sides, own, strict=True)
+        )
+        return replace(final, name=query.name, sides=sides)
+
+    def _template(self, query: RowQuery, selection: Selection) -> tuple[JoinFinal, Scope] | None:
+        """The query without its WHERE, if that is one of sides."""
+        try:
+            found = _Aggregates(replace(query, body=replace(selection, where=None)), *self._given)
+            final, _ = found.final()
+        except QueryError:
+            # What joins the streams may stand in WHERE; other problems are told with it.
+            return None
+        return (final, found.scope) if final.way == "sides" else None
+
+
+def _by_side(selection: Selection, scope: Scope) -> list[list[exp.Expr]] | None:
+    """The conditions of WHERE by the side that decides each; None where one reads several."""
+    found: list[list[exp.Expr]] = [[] for _ in scope.leaves]
+    for part in () if selection.where is None else conjuncts(selection.where):
+        try:
+            resolved = scope.resolve(part)
+        except QueryError:
+            return None
+        read = scope.reads(resolved)
+        if len(read) != 1:
+            return None
+        place = next(number for number, leaf in enumerate(scope.leaves) if leaf is read[0])
+        found[place].append(scope.rebased(resolved, read[0]))
+    return found
+
+
+def _asked(side: Query, query: RowQuery, label: str, conditions: Sequence[exp.Expr]) -> Query:
+    """What a side is asked for another query of the same shape."""
+    given = conditions if side.where is None else [*conditions, side.where]
+    name = f"{query.name}.{label}"
+    return replace(side, name=name, where=conjunction(given), text=query.text)
+
+
+def _shape(query: RowQuery, selection: Selection) -> Hashable:
+    """All of a query but its name and its WHERE."""
+    computed = query.aggregation
+    assert computed is not None
+    outputs = (*computed.group_by, *computed.select)
+    sources = tuple(
+        (
+            source.stream,
+            source.label,
+            source.range,
+            source.using,
+            source.time,
+            None if source.on is None else structure(source.on),
+        )
+        for source in selection.sources
+    )
+    shown = tuple((output.name, structure(output.node)) for output in outputs)
+    having = None if computed.having is None else structure(computed.having)
+    ends = query.slide, query.phase, query.unit, computed.bounds, computed.emit_empty
+    return sources, len(computed.group_by), shown, having, ends
 
 
 def _column(leaf: Leaf, own: str) -> exp.Expr:

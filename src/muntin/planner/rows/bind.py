@@ -51,17 +51,18 @@ def row_plan(
     Raises:
         QueryError: With the problems of all queries.
     """
-    from muntin.planner.rows.aggregates import bind_aggregates  # noqa: PLC0415 - it imports this module
+    from muntin.planner.rows.aggregates import Shapes  # noqa: PLC0415 - it imports this module
 
     problems: list[Problem] = []
     finals: list[RowFinal] = []
     joined: list[JoinFinal] = []
+    shapes = Shapes(streams, zone, tables)
     for query in queries:
         try:
             if query.aggregation is None:
                 finals.append(bind_rows(query, streams, zone, tables))
             else:
-                final, rows = bind_aggregates(query, streams, zone, tables)
+                final, rows = shapes.bind(query)
                 joined.append(final)
                 finals += rows
         except QueryError as error:
