@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from muntin._typing import Ints
 from muntin.expressions import Bound, Evaluator
@@ -104,7 +103,8 @@ def numbered(keys: Ints) -> tuple[Ints, int]:
 def _distinct(keys: Ints, size: int) -> int:
     """How many different keys there are, all of them below a size."""
     if size > _MARKED * keys.size:
-        return int(pc.count_distinct(pa.array(keys)).as_py())
+        ordered = np.sort(keys)
+        return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1
     marks = np.zeros(size, np.bool_)
     marks[keys] = True
     return int(np.count_nonzero(marks))

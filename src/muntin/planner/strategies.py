@@ -46,7 +46,11 @@ class Tree:
     def accumulators(self) -> dict[Accumulator, int]:
         """The distinct accumulators that the queries need, numbered, the count of rows first."""
         numbers: dict[Accumulator, int] = {}
+        # Queries that show the same have their calls in common.
+        different: dict[int, BoundQuery] = {}
         for query in self.queries:
+            different.setdefault(id(query.calls), query)
+        for query in different.values():
             for each in query.accumulators():
                 numbers.setdefault(self.kept(each), len(numbers))
         return numbers

@@ -253,7 +253,7 @@ def fold(node: Node) -> Folded | None:
     """
     if isinstance(node, Literal):
         return Folded(node.value)
-    if any(isinstance(part, Column) for part in walk(node)):
+    if isinstance(node, Column) or any(isinstance(part, Column) for part in walk(node)):
         return None
     [result] = Evaluator([subexpression(node)])(pa.table({"": [None]}))
     if result.errors is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -103,6 +104,7 @@ def after(code: Code) -> Code:
     return code + b"\0" if isinstance(code, bytes) else code + 1
 
 
+@lru_cache(maxsize=1 << 8)
 def order_of(kind: pa.DataType) -> Order:
     """The order of a type's values."""
     if t.is_float(kind):

@@ -146,6 +146,39 @@ def test_likely_partners_and_portions_lose_little(technique, monkeypatch):
     assert weave_share(queries, 0.3, technique).total == pytest.approx(every.total, rel=0.1)
 
 
+@pytest.mark.parametrize("technique", ["slickdeque_inv", "slickdeque_noninv"])
+def test_many_groups_cost_no_more_than_if_every_pair_were_priced(technique, monkeypatch):
+    random = np.random.default_rng(15)
+    drawn = zip(random.integers(60, 3600, 700), random.integers(10, 600, 700), strict=True)
+    queries = [WindowQuery(int(each), int(slide)) for each, slide in drawn]
+    every = Loom(queries, 20.0, technique)
+    monkeypatch.setattr(greedy, "WORDS", 10**6)
+    monkeypatch.setattr(greedy, "BREADTH", 10**6)
+    pairs = _total(every)
+    monkeypatch.setattr(greedy, "WORDS", 256)
+    monkeypatch.setattr(greedy, "BREADTH", 128)
+    assert len(every.groups) > 640
+    assert _total(every) < 0.99 * pairs
+
+
+def _total(loom):
+    trees, rates = loom.woven(loom.rate)
+    assert sorted(np.concatenate(trees).tolist()) == list(range(len(loom.groups)))
+    costs = zip(trees, rates, strict=True)
+    return sum(loom.tree_cost(members, edges, loom.rate).total for members, edges in costs)
+
+
+def test_groups_are_marked_alike_by_both_loops():
+    for queries in (generate(50, 60, 4.0, seed=3, fragments=True).queries, WIDE):
+        groups = Loom(queries, 1.0, "panes").groups
+        sample = Loom(queries, 1.0, "panes").sample
+        assert np.array_equal(greedy.mark_many(sample, groups), sample.mark(groups))
+
+
+# Slides of all lengths, with no common period that is short.
+WIDE = [WindowQuery(7 * each + 1, each) for each in range(2, 120)]
+
+
 def test_the_unit_and_origin_of_time_do_not_matter():
     queries = generate(60, 50, 2.0, seed=6, fragments=True).queries
     plan = weave_share(queries, 2.0, "panes")

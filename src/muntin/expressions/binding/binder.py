@@ -40,6 +40,8 @@ class Binder:
             self._fields.setdefault(field.name.lower(), []).append(field)
         self._columns: dict[str, Column] = {}
         self._operands: dict[Hashable, tuple[Node, int]] = {}
+        # Columns as compared with numbers of a type, and the type that the number gets.
+        self._compared: dict[Hashable, tuple[Node, pa.DataType]] = {}
         self._depth = 0
         self._deepest = 0
 
@@ -68,8 +70,7 @@ class Binder:
 
     def column(self, node: exp.Column) -> Node:
         """The column of that name, regardless of case."""
-        plain = isinstance(node.this, exp.Identifier) and not node.args.get("db")
-        known = self._columns.get(node.name) if plain else None
+        known = self._columns.get(node.name) if _is_plain(node) else None
         if known is None:
             known = self._find(node)
             self._columns[node.name] = known
@@ -139,13 +140,30 @@ class Binder:
         if kind in HANDLERS:
             return HANDLERS[kind](self, node)
         if kind in grammar.COMPARISONS:
-            sides = self._operand(node.this), self._operand(node.expression)
-            return self.call(grammar.OPERATORS[kind], *sides)
+            return self._comparison(node)
         if kind in grammar.OPERATORS:
             return self.call(grammar.OPERATORS[kind], node.this, node.expression)
         if kind in grammar.CALLS:
             return self._known_call(node)
         raise _refusal(node)
+
+    def _comparison(self, node: exp.Expr) -> Node:
+        """A comparison; what it does to a column's type depends on the type of a number only."""
+        operator = grammar.OPERATORS[type(node)]
+        left, right = node.this, node.expression
+        key: Hashable = None
+        if _is_number(right) and _is_plain(left) and self._depth < MAX_DEPTH:
+            constant = literals.number(right.name)
+            key = operator, left.name, constant.type
+            known = self._compared.get(key)
+            number = None if known is None else _as_type(constant, known[1])
+            if known is not None and number is not None:
+                self._deepest = max(self._deepest, self._depth + 1)
+                return Call(operator, (known[0], number), t.BOOLEAN)
+        bound = self.call(operator, self._operand(left), self._operand(right))
+        if key is not None and isinstance(bound, Call) and isinstance(bound.args[1], Literal):
+            self._compared[key] = bound.args[0], bound.args[1].type
+        return bound
 
     def _operand(self, node: exp.Expr) -> Node:
         """One side of a comparison: many constants are compared with few expressions."""
@@ -263,6 +281,21 @@ def _refusal(node: exp.Expr) -> BindingError:
     return BindingError(
         f"{text} is not supported in an expression", hint="use operators, CASE and known functions"
     )
+
+
+def _is_number(node: exp.Expr) -> bool:
+    """Whether a node is a number that has an exact value."""
+    return type(node) is exp.Literal and not node.is_string and "e" not in node.name.lower()
+
+
+def _is_plain(node: exp.Expr) -> bool:
+    """Whether a node is a column by its name, whatever stands before it."""
+    is_column = type(node) is exp.Column and isinstance(node.this, exp.Identifier)
+    return is_column and not node.args.get("db")
+
+
+def _as_type(constant: Literal, kind: pa.DataType) -> Literal | None:
+    return constant if constant.type == kind else literals.convert(constant, kind)
 
 
 def _is_get(node: exp.Expr) -> bool:

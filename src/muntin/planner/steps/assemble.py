@@ -53,8 +53,9 @@ def assemble(draft: Draft) -> Draft:
     partials = _partials(draft, relations, kept)
     finals: dict[str, Final] = {}
     for place, tree in enumerate(draft.trees):
+        reads = _reads(tree, kept[place])
         for query in tree.queries:
-            finals[query.query.name] = _final(query, place, tree, kept[place])
+            finals[query.query.name] = _final(query, place, tree, reads)
     listed = tuple(finals[query.query.name] for query in draft.bound)
     combined: tuple[Combined, ...] = ()
     if draft.sharing.combined and draft.slicing != "cutty":
@@ -133,8 +134,17 @@ def _moves(draft: Draft) -> tuple[Move, ...]:
     return (*previous.moves, Move(moved, sharing.why))[-_MOST_MOVES:]
 
 
+def _reads(tree: Tree, accumulators: dict[Accumulator, int]) -> dict[int, tuple[int, ...]]:
+    """The accumulators that each call reads, by its identity: many queries have one in common."""
+    calls = {id(call): call for query in tree.queries for call in query.calls}
+    return {
+        place: tuple(accumulators[tree.kept(each)] for each in call.accumulators())
+        for place, call in calls.items()
+    }
+
+
 def _final(
-    bound: BoundQuery, partials: int, tree: Tree, accumulators: dict[Accumulator, int]
+    bound: BoundQuery, partials: int, tree: Tree, reads: dict[int, tuple[int, ...]]
 ) -> Final:
     lowerings = tuple(
         Lowering(
@@ -142,7 +152,7 @@ def _final(
             call.aggregate,
             call.args,
             call.filter,
-            tuple(accumulators[tree.kept(each)] for each in call.accumulators()),
+            reads[id(call)],
             tree.member(bound, call),
         )
         for call in bound.calls

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import gcd
+from math import gcd, inf
 from typing import Any
 
 import numpy as np
@@ -19,21 +19,29 @@ from muntin.planner.trees.merges import (
     LONGEST,
     SLOT,
     Prices,
+    cost_of,
     list_all,
     list_likely,
     listed,
     merged_cost,
     union_edges,
 )
-from muntin.planner.trees.sample import Sample, quick_omega
+from muntin.planner.trees.refinement import refine
+from muntin.planner.trees.sample import SEED, WORD, Sample, in_units
 
-# Partners on a tree's list, and trees up to which every pair is priced.
+# Partners on a tree's list, and trees up to which every pair is priced; of more trees, so many
+# are looked through for the cheapest partners of each.
 PARTNERS = 16
 BREADTH = 1024
+# Words of the sample that pairs are priced by. Costs of whole plans differ by less than the
+# sample's own error from those of all words, which take many times as long to put together.
+WORDS = 256
 # Slides whose quotient is made of numbers up to this are relatives: they share at least one
 # edge in so many. A tree remembers so many relatives.
 QUOTIENT = 16
 RELATIVES = 32
+# How far apart the stretches begin that trees look through for partners: a prime.
+STRIDE = 7919
 
 
 def weave_groups(
@@ -43,10 +51,12 @@ def weave_groups(
     technique: Technique,
     per_tree: float,
     free: float = 0.0,
+    limit: float = inf,
 ) -> tuple[list[Ints], list[float]]:
     """Merge groups while a merge makes the plan cheaper; gives trees and their edge rates.
 
-    Trees come in order of their first group.
+    Trees come in order of their first group. Pairs are priced by some of the positions, the
+    trees that are found by all.
 
     Args:
         groups: What to merge.
@@ -55,23 +65,43 @@ def weave_groups(
         technique: What computes the final answers.
         per_tree: What a tree costs, whatever is in it, per time unit.
         free: Operations per edge that a tree is spared.
+        limit: A cost per time unit past which trees are not refined.
     """
-    code = TECHNIQUES.index(technique)
+    step = max(1, bits.shape[1] // WORDS)
+    thin = bits[:, ::step].copy()
     costs = (float(per_tree * sample.unit), float(free))
-    prices = merging.Prices(code, *costs, sample.scale, sample.whole > 0)
-    state = _state(groups, sample.unit, bits, prices)
-    near = _relatives(groups.period) if len(groups) > BREADTH else np.full((len(groups), 1), -1)
-    root = weave(bits.copy(), state, near, prices, PARTNERS, BREADTH)
+    scale = sample.scale * bits.shape[1] / thin.shape[1]
+    exact = sample.whole > 0 and step == 1
+    prices = merging.Prices(TECHNIQUES.index(technique), *costs, scale, exact)
+    state = _state(groups, sample.unit, thin)
+    alone = (thin.copy(), state.copy()) if len(groups) > BREADTH else None
+    near, alive = np.full((len(groups), 1), -1), np.arange(len(groups))
+    if len(groups) > BREADTH:
+        # Trees look for partners in a stretch of all, which is to hold trees of every kind.
+        near, alive = _relatives(groups.period), np.random.default_rng(SEED).permutation(alive)
+    root = weave(thin, state, near, alive, prices, PARTNERS, BREADTH)
     while np.any(root[root] != root):
         root = root[root]
     roots, tree = np.unique(root, return_inverse=True)
+    if alone is not None and state[roots, COST].sum() <= limit * sample.unit:
+        _, tree = np.unique(refine(tree, *alone, prices), return_inverse=True)
     order = np.argsort(tree, kind="stable")
     trees = np.split(order, np.cumsum(np.bincount(tree))[:-1])
-    return trees, (state[roots, merging.EDGES] / sample.unit).tolist()
+    return trees, _rates(groups, sample, bits, trees)
 
 
-def _state(groups: Groups, unit: int, bits: Words, prices: merging.Prices) -> Floats:
-    """The columns of the merge, with time counted in units of the sample."""
+def _rates(groups: Groups, sample: Sample, bits: Words, trees: list[Ints]) -> list[float]:
+    """The edge rates of trees, by the whole sample."""
+    hits = np.bitwise_count(bits).sum(axis=1)
+    counts = (int(np.bitwise_count(union_of(bits, members)).sum()) for members in trees)
+    return [
+        sample.rate(count, int(hits[members].sum()), float(groups.rates[members].sum()))
+        for count, members in zip(counts, trees, strict=True)
+    ]
+
+
+def _state(groups: Groups, unit: int, bits: Words) -> Floats:
+    """The columns of the merge but for costs, with time counted in units of the sample."""
     statistics = groups.statistics
     statistics[:, 2] -= statistics[:, 0] * np.log2(unit)
     statistics[:, 3] /= unit
@@ -79,12 +109,43 @@ def _state(groups: Groups, unit: int, bits: Words, prices: merging.Prices) -> Fl
     state[:, merging.SUMS] = state[:, merging.EDGES] = groups.rates * unit
     state[:, merging.HITS] = np.bitwise_count(bits).sum(axis=1)
     state[:, merging.COUNT : merging.LONGEST + 1] = statistics
-    for row in state:
-        omega = quick_omega(
-            prices.technique, row[merging.EDGES], *row[merging.COUNT : merging.LONGEST + 1]
-        )
-        row[merging.COST] = prices.per_tree + row[merging.EDGES] * (omega - prices.free)
     return state
+
+
+def mark_many(sample: Sample, groups: Groups) -> Words:
+    """As `sample.mark`, in a compiled loop where positions are runs."""
+    if not sample.runs:
+        return sample.mark(groups)
+    period, first, second = in_units(groups, sample.origin, sample.unit)
+    bits = np.zeros((len(groups), len(sample.positions)), dtype=np.uint64)
+    order = np.argsort(period, kind="stable")
+    mark_runs(bits, order, period, first, second, sample.positions)
+    if sample.whole % WORD:
+        bits[:, -1] &= np.uint64(2 ** (sample.whole % WORD) - 1)
+    return bits
+
+
+@compiled
+def mark_runs(bits: Any, order: Any, period: Any, first: Any, second: Any, bases: Any) -> None:
+    """Mark the edges of groups in runs of 64 positions; groups are given by rising period."""
+    rests = np.zeros(len(bases), np.int64)
+    known = 0
+    for group in order:
+        step = period[group]
+        if step != known:
+            known = step
+            for word in range(len(bases)):
+                rests[word] = bases[word] % step
+        for phase in (first[group], second[group]):
+            if phase < 0:
+                continue
+            for word in range(len(bases)):
+                ahead = phase - rests[word]
+                if ahead < 0:
+                    ahead += step
+                while ahead < WORD:
+                    bits[group, word] |= np.uint64(1) << np.uint64(ahead)
+                    ahead += step
 
 
 def _relatives(period: Ints) -> Ints:
@@ -129,6 +190,16 @@ def merge(bits: Any, state: Any, prices: Prices, left: int, right: int) -> None:
     state[left, EDGES], state[left, COST], state[left, LONGEST] = edges, cost, longest
     for word in range(bits.shape[1]):
         bits[left, word] |= bits[right, word]
+
+
+@compiled
+def union_of(bits: Any, members: Any) -> Any:
+    """The positions that are edges of any of some groups."""
+    found = np.zeros(bits.shape[1], np.uint64)
+    for member in members:
+        for word in range(bits.shape[1]):
+            found[word] |= bits[member, word]
+    return found
 
 
 @compiled
@@ -191,6 +262,7 @@ def weave(  # noqa: PLR0915 - one loop, whose arrays stay local
     bits: np.ndarray,
     state: np.ndarray,
     near: np.ndarray,
+    alive: np.ndarray,
     prices: Prices,
     partners: int,
     breadth: int,
@@ -205,13 +277,16 @@ def weave(  # noqa: PLR0915 - one loop, whose arrays stay local
     sizes, heads = np.zeros(total, np.int64), np.zeros(total, np.int64)
     version = np.zeros(total, np.int64)
     best, tops = np.zeros(total, np.float64), np.zeros(total // BLOCK + 1, np.float64)
-    alive, place, root = np.arange(total), np.arange(total), np.arange(total)
+    place, root = np.zeros(total, np.int64), np.arange(total)
     slots = min(total, breadth)
     savings = np.full((slots, slots), np.nan)
     columns = np.empty((5, total), np.float64)
     for each in range(total):
-        write_columns(columns, each, state[each])
-        state[each, SLOT] = each if total <= breadth else -1
+        tree = alive[each]
+        place[tree] = each
+        state[tree, COST] = cost_of(state[tree], prices)
+        write_columns(columns, each, state[tree])
+        state[tree, SLOT] = each if total <= breadth else -1
     count, tree, start, prepared = total, 0, 0, 0
     fresh = True
     while True:
@@ -221,9 +296,10 @@ def weave(  # noqa: PLR0915 - one loop, whose arrays stay local
                     bits, state, prices, tree, alive, start, count, ids, values, savings
                 )
             else:
+                low = tree * STRIDE % (count - breadth + 1)
                 size = list_likely(
-                    bits, state, prices, tree, alive, count, near, root, ids, values, cheap,
-                    chances, savings, columns,
+                    bits, state, prices, tree, alive, low, low + breadth, near, root, ids, values,
+                    cheap, chances, savings, columns,
                 )  # fmt: skip
             for each in range(size):
                 seen[tree, each] = version[ids[tree, each]]

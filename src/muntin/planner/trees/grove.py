@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
+from math import gcd
 from typing import Literal, TypeAlias
 
 from muntin.plan.nodes import SharedPlan, Weighed
@@ -17,6 +18,7 @@ from muntin.planner.trees.tri_weave import tri_weave
 from muntin.planner.trees.weave_share import weave_share
 from muntin.planner.trees.weaving import Weaving, all_share, no_share
 from muntin.queries import Query
+from muntin.windows.edges import EdgeClass
 
 OptimizerName: TypeAlias = Literal["auto", "weave_share", "tri_weave", "all_share", "no_share"]
 
@@ -194,7 +196,21 @@ def _rows(rate: float, windows: Sequence[WindowQuery]) -> float:
     most = sum(len(window.classes) / window.slide for window in windows)
     if rate >= most:
         return rate
-    return max(rate, estimate_edge_rate(tree_classes(windows)).rate)
+    classes = tree_classes(windows)
+    if rate * _unit(classes) >= 1:
+        return rate
+    return max(rate, estimate_edge_rate(classes).rate)
+
+
+def _unit(classes: Iterable[EdgeClass]) -> int:
+    """The least that edges can be apart: all are multiples of it, but for an offset.
+
+    >>> _unit([(60, 5), (90, 35), (12, 5)])
+    6
+    """
+    listed = list(classes)
+    offset = listed[0][1]
+    return gcd(*(number for slide, shift in listed for number in (slide, shift - offset)))
 
 
 def _window(query: Query) -> WindowQuery:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -83,17 +84,20 @@ class Loom:
         count = int(np.bitwise_count(bits).sum())
         return self.sample.rate(count, hits, float(self.groups.rates.sum()))
 
-    def woven(self, per_tree: float, free: float = 0.0) -> tuple[list[Ints], list[float]]:
+    def woven(
+        self, per_tree: float, free: float = 0.0, limit: float = inf
+    ) -> tuple[list[Ints], list[float]]:
         """Trees of the greedy merge, in order of their first group, and their edge rates.
 
         Args:
             per_tree: What a tree costs, whatever is in it, per time unit.
             free: Operations per edge that a tree is spared.
+            limit: A cost past which the plan is not of use, and is not made better.
         """
         trees: list[Ints] = []
         sampled: list[float] = []
         for portion in self._portions():
-            found, edges = self._woven(portion, per_tree, free)
+            found, edges = self._woven(portion, per_tree, free, limit)
             trees += found
             sampled += edges
         work = EXACT_WORK // len(trees)
@@ -104,7 +108,9 @@ class Loom:
         order = np.argsort([int(tree[0]) for tree in trees])
         return [trees[each] for each in order], [rates[each] for each in order]
 
-    def _woven(self, portion: Ints, per_tree: float, free: float) -> tuple[list[Ints], list[float]]:
+    def _woven(
+        self, portion: Ints, per_tree: float, free: float, limit: float
+    ) -> tuple[list[Ints], list[float]]:
         groups = self.groups.take(portion)
         bits = self._marked(portion)
         if len(groups) <= FEW:
@@ -113,19 +119,27 @@ class Loom:
             # Compiled loops take a second to import; few queries do not wait for them.
             from muntin.planner.trees.greedy import weave_groups  # noqa: PLC0415
 
-            found, edges = weave_groups(groups, self.sample, bits, self.technique, per_tree, free)
+            prices = self.technique, per_tree, free, limit
+            found, edges = weave_groups(groups, self.sample, bits, *prices)
             found = [portion[members] for members in found]
         return found, edges
 
     def _marked(self, portion: Ints) -> Words:
         """The edges of a portion's groups; those of all groups are kept."""
         if len(portion) < len(self.groups):
-            return self.sample.mark(self.groups.take(portion))
+            return self._marks(self.groups.take(portion))
         return self._all_marked
 
     @cached_property
     def _all_marked(self) -> Words:
-        return self.sample.mark(self.groups)
+        return self._marks(self.groups)
+
+    def _marks(self, groups: Groups) -> Words:
+        if len(groups) <= FEW:
+            return self.sample.mark(groups)
+        from muntin.planner.trees.greedy import mark_many  # noqa: PLC0415 - it brings numba
+
+        return mark_many(self.sample, groups)
 
     def tree_cost(self, members: Ints, edges: float, partial: float) -> TreeCost:
         """The cost of a tree of groups that has so many edges."""

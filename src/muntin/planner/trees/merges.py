@@ -52,6 +52,15 @@ ones: Any = intrinsic(_ones)
 
 
 @compiled
+def cost_of(row: Any, prices: Prices) -> float:
+    """The cost of a tree."""
+    omega = quick_omega(
+        prices.technique, row[EDGES], row[COUNT], row[OVERLAP], row[LOGS], row[LONGEST]
+    )
+    return float(prices.per_tree + row[EDGES] * (omega - prices.free))
+
+
+@compiled
 def merged_cost(state: Any, prices: Prices, one: int, two: int, edges: float) -> float:
     """The cost of two trees made one with so many edges."""
     omega = quick_omega(
@@ -185,25 +194,26 @@ bound_savings: Any = compiled(_bound_savings, error_model="numpy")
 
 @compiled
 def list_likely(
-    bits: Any, state: Any, prices: Prices, tree: int, alive: Any, count: int, near: Any, root: Any,
-    ids: Any, values: Any, cheap: Any, chances: Any, savings: Any, columns: Any,
+    bits: Any, state: Any, prices: Prices, tree: int, alive: Any, low: int, high: int,
+    near: Any, root: Any, ids: Any, values: Any, cheap: Any, chances: Any, savings: Any,
+    columns: Any,
 ) -> int:  # fmt: skip
     """List the best partners of a tree among the likely ones; gives how many there are.
 
-    Likely are those that share edges by their slides, and those that would be cheapest if edges
-    fell together by chance only. `columns` has edges, windows, longest ranges and costs of the
-    trees that are alive, and room for bounds.
+    Likely are those that share edges by their slides, and those from place `low` to `high` that
+    would be cheapest if edges fell together by chance only. `columns` has edges, windows, longest
+    ranges and costs of the trees that are alive, and room for bounds.
     """
     found = size = 0
     bounded = prices.technique > 2
-    bounds = columns[4, :count]
+    bounds = columns[4, low:high]
     if bounded:
         bound_savings(
-            state[tree], prices, columns[0, :count], columns[1, :count], columns[2, :count],
-            columns[3, :count], bounds,
+            state[tree], prices, columns[0, low:high], columns[1, low:high], columns[2, low:high],
+            columns[3, low:high], bounds,
         )  # fmt: skip
-    for each in range(count):
-        if bounded and found == cheap.shape[1] and bounds[each] <= chances[0, found - 1]:
+    for each in range(low, high):
+        if bounded and found == cheap.shape[1] and bounds[each - low] <= chances[0, found - 1]:
             continue
         other = alive[each]
         if other != tree:

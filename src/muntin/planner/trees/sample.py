@@ -63,7 +63,7 @@ class Sample:
 
     def mark(self, groups: Groups) -> Words:
         """One row of bits a group: which positions are its edges."""
-        period, first, second = _in_units(groups, self.origin, self.unit)
+        period, first, second = in_units(groups, self.origin, self.unit)
         columns = len(self.positions) if self.runs else -(-len(self.positions) // WORD)
         bits = np.zeros((len(groups), columns), dtype=np.uint64)
         order = np.argsort(period, kind="stable")
@@ -107,7 +107,7 @@ def sample_for(groups: Groups) -> Sample:
     origin = int(groups.first[0])
     shifts = np.concatenate([groups.first, groups.second[groups.second >= 0]]) - origin
     unit = gcd(int(np.gcd.reduce(groups.period)), int(np.gcd.reduce(shifts)))
-    period, first, second = _in_units(groups, origin, unit)
+    period, first, second = in_units(groups, origin, unit)
     whole = _whole_period(period)
     if whole:
         bases = np.arange(0, whole, WORD, dtype=np.int64)
@@ -122,7 +122,8 @@ def sample_for(groups: Groups) -> Sample:
     return Sample(origin, unit, edges, runs=False, scale=density * kept / len(edges))
 
 
-def _in_units(groups: Groups, origin: int, unit: int) -> tuple[Ints, Ints, Ints]:
+def in_units(groups: Groups, origin: int, unit: int) -> tuple[Ints, Ints, Ints]:
+    """Periods and phases of groups, counted in units from an origin."""
     period = groups.period // unit
     first = (groups.first - origin) // unit % period
     second = (groups.second - origin) // unit % period

@@ -36,7 +36,8 @@ def _cheapest(
     if len(queries) == 1 or one_cost[0].total <= 2 * loom.rate:
         # Rows alone cost that much in two trees.
         return as_weaving("weave_share", loom, one, one_cost)
-    trees, rates = loom.woven(loom.rate)
+    # Moving groups from tree to tree never halves what a plan costs.
+    trees, rates = loom.woven(loom.rate, limit=2 * one_cost[0].total)
     costs = [
         loom.tree_cost(members, edges, loom.rate)
         for members, edges in zip(trees, rates, strict=True)
