@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import muntin
 from muntin.aggregates import Aggregate
 from muntin.aggregates.algebra import USER, Part
 from muntin.aggregates.columns.objects import ObjectColumn
@@ -68,3 +69,33 @@ def test_windows_that_move_on_combine_a_cell_three_times_at_most(joined: Joined)
     joined.combined = 0
     held.slide(starts, ends)
     assert joined.combined <= 3 * 1000
+
+
+class Fussy(Joined):
+    """Raises what users' code raises."""
+
+    name = "fussy"
+
+    def lift(self, value: Any) -> Any:
+        return {1: "one"}[value]
+
+    def lower(self, partial: Any) -> Any:
+        raise TypeError("no answer")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "note"),
+    [
+        ([1, 2], KeyError, "the aggregate 'fussy' raised this while it took in 2"),
+        ([1, 1], TypeError, "the aggregate 'fussy' raised this lowering 'oneone'"),
+    ],
+)
+def test_an_aggregate_that_raises_is_named(values: list[int], kind: type, note: str) -> None:
+    register(Fussy())
+    try:
+        rows = pa.table({"ts": [0, 1], "v": values})
+        with pytest.raises(kind) as caught:
+            muntin.aggregate(rows, "SELECT fussy(v) AS f FROM s [RANGE 5 SLIDE 5]", time="ts")
+    finally:
+        unregister("fussy")
+    assert caught.value.__notes__ == [note]

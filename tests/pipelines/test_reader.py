@@ -320,3 +320,27 @@ def test_types_of_declared_columns() -> None:
     expected = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.decimal128(10, 0)]
     expected += [pa.bool_(), pa.date32(), pa.binary(), pa.string(), pa.timestamp("us", "UTC")]
     assert stream.schema.types == [pa.timestamp("us"), *expected]
+
+
+def test_arrays_and_structs_of_declared_columns() -> None:
+    columns = "(ts TIMESTAMP, l STRUCT<a: INT, b: STRUCT<xs: ARRAY<DOUBLE>>>, n ARRAY<BIGINT>)"
+    where = "WITH (format = 'json', path = 'x')"
+    asked = f"SELECT sum(l.a) AS a, max(l.b.xs[0]) AS x, min(n[1]) AS n FROM s {W}"
+    (stream,) = read(f"CREATE STREAM s {columns} {where}; {asked}").streams
+    inner = pa.struct([("xs", pa.list_(pa.float64()))])
+    expected = [pa.struct([("a", pa.int32()), ("b", inner)]), pa.list_(pa.int64())]
+    assert stream.schema.types[1:] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("STREAM s (ts TIMESTAMP, n ARRAY<INT>) WITH (format = 'csv', path = 'x')", "CSV has no"),
+        ("TABLE s (k INT, n ARRAY<INT>) WITH (format = 'json', path = 'x')", "a table has no"),
+        ("STREAM s (ts TIMESTAMP, n MAP<INT, INT>) WITH (format = 'json', path = 'x')", "MAP<INT"),
+        ("STREAM s (ts TIMESTAMP, n STRUCT<a: INT, A: INT>) WITH (format = 'json')", "STRUCT<a"),
+        ("STREAM s (ts TIMESTAMP, n ARRAY<MAP<INT, INT>>) WITH (format = 'json')", "ARRAY<MAP"),
+    ],
+)
+def test_types_that_columns_cannot_have(text: str, reason: str) -> None:
+    assert reason in refused(f"CREATE {text}").problems[0].message

@@ -96,7 +96,7 @@ def test_what_can_be_read_is_read_beside_what_cannot() -> None:
         ("CREATE STREAM a ()", "expected the name of a column", "write CREATE STREAM"),
         ("CREATE STREAM a (x) WITH (a = 1)", "expected the type of column x", "DOUBLE, BIGINT"),
         ("CREATE STREAM a (x DUBLE) WITH (a = 1)", "type of column x", "did you mean DOUBLE?"),
-        ("CREATE STREAM a (x ARRAY<INT>) WITH (a = 1)", "the type ARRAY<INT>", "use BOOLEAN"),
+        ("CREATE STREAM a (x MAP<INT, INT>) WITH (a = 1)", "the type MAP<INT, INT>", "use BOOLEAN"),
         ("CREATE STREAM a (x DECIMAL(99)) WITH (a = 1)", "the type DECIMAL(99)", "use BOOLEAN"),
         ("CREATE STREAM a (x TIME) WITH (a = 1)", "the type TIME", "DATE or TIMESTAMP"),
         ("CREATE STREAM a (x TIMESTAMP(9)) WITH (a = 1)", "the type TIMESTAMP(9)", "use BOOLEAN"),

@@ -152,8 +152,10 @@ def test_a_batch_that_is_not_the_same_is_refused(spark: Any, tmp_path: Path) -> 
     shutil.move(file, tmp_path / "kept.parquet")
     stream.count = 1
     stream.put(batches[1].slice(10))
-    with pytest.raises(RunError, match=r"batch 1 was run before, .* rows so far: 2000, 1990 now"):
+    repeated = r"batch 1 was run before, .* rows so far: 2000, 1990 now"
+    with pytest.raises(RunError, match=repeated) as caught:
         go()
+    assert "a socket, has only the last choice" in str(caught.value.hint)
     assert sinks.read(tmp_path / "out")["counts"] == committed
     shutil.copy2(tmp_path / "kept.parquet", file)
     go()

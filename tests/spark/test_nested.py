@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import muntin
 from expressions.conformance import Answer, differences, plain
+from muntin import pipelines
 from muntin.expressions import Evaluator, bind_text
 from muntin.testing import assert_same_rows
 from spark.live_expressions import evaluated
@@ -65,3 +67,22 @@ def test_queries_over_a_dataframe(spark: Any) -> None:
     for name in ("groups", "elements"):
         assert_same_rows(theirs.table(name), ours.table(name))
     assert theirs.errors == ours.errors
+
+
+def test_a_stream_that_a_file_declares(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    frame = spark.createDataFrame(ROWS)
+    frame.coalesce(1).write.mode("overwrite").json(str(tmp_path / "in"))
+    text = f"""
+        CREATE STREAM s (ts TIMESTAMP, l STRUCT<a: INT, B: STRING,
+            n: STRUCT<d: DATE, xs: ARRAY<BIGINT>>>, arr ARRAY<BIGINT>)
+          WITH (format = 'json', path = '{tmp_path}/in', time = 'ts');
+        CREATE SINK kept WITH (format = 'memory');
+        CREATE QUERY parts AS SELECT l.B AS b, sum(l.a) AS a, max(get(arr, 0)) AS m
+          FROM s [RANGE '4 seconds' SLIDE '2 seconds'] GROUP BY l.B"""
+    pipeline = pipelines.read(text)
+    running = pipelines.run(pipeline, tmp_path / "ck", once=True, session=spark)
+    assert running.await_termination(120)
+    running.stop()
+    ours = muntin.aggregate(ROWS, list(pipeline.queries["s"]), time="ts")
+    assert_same_rows(running.sinks["s"]["kept"]["parts"], ours["parts"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -18,8 +19,8 @@ import muntin
 from muntin import sinks
 from muntin.api import run
 from muntin.errors import DataError, MuntinError
+from muntin.spark.interrupts import ctrl_c
 from muntin.spark.streaming.checkpoint.arrivals import Arrivals, SparkLogs, mark, marks
-from muntin.spark.streaming.driver.handle import ctrl_c
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts, wait_for_batches
@@ -213,3 +214,31 @@ def test_files_of_a_batch_are_found_in_compacted_logs(tmp_path: Path) -> None:
     whole = mark(f"file:///gone%20{number}.parquet" for number in range(11))
     assert marks(logs, second) == (whole,)
     assert arrivals.added_to(marks(logs, first)) == (whole,)
+
+
+def test_ctrl_c_while_spark_starts_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a call of the JVM, it would print what PySpark was doing."""
+    done: list[str] = []
+
+    class Builder:
+        def appName(self, name: str) -> Builder:
+            return self
+
+        def config(self, name: str, value: str) -> Builder:
+            return self
+
+        def getOrCreate(self) -> str:
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("started")
+            return "session"
+
+    monkeypatch.setattr("pyspark.sql.SparkSession.builder", Builder())
+    session_module: Any = importlib.import_module("muntin.spark.session")
+    monkeypatch.setattr(session_module, "stop", done.append)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            session_module._create("muntin", {})
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done == ["started", "session"]

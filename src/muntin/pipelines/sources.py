@@ -136,6 +136,7 @@ class Declarations:
                 reader.problem("a rate stream has columns of its own", hint)
             return RATE_COLUMNS
         if statement.columns is not None:
+            _check_nested(statement, reader, options.get("value_format", form))
             return statement.columns
         if form == "kafka":
             hint = "declare those of its messages: CREATE STREAM name (ts TIMESTAMP, ...)"
@@ -167,6 +168,16 @@ class Declarations:
             _check_clock(reader, key, options[key])
         if not timeline.plain:
             _check_length(reader, "max_ahead", options["max_ahead"], timeline)
+
+
+def _check_nested(statement: CreateSource, reader: OptionReader, form: str) -> None:
+    """Report arrays and structs where there are none: in lines of text, and in tables."""
+    assert statement.columns is not None
+    nested = [each for each in statement.columns if pa.types.is_nested(each.type)]
+    if nested and (form == "csv" or statement.kind == "table"):
+        where = "a table" if statement.kind == "table" else "CSV"
+        message = f"{where} has no arrays and structs, and the column {nested[0].name} is one"
+        reader.problem(message, "streams of json, parquet and kafka have them")
 
 
 def _own(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,10 @@ SourceKind: TypeAlias = Literal["stream", "table"]
 
 # Streams and sinks name folders and tables elsewhere.
 MAX_NAME = 100
-TYPE_HINT = "use BOOLEAN, an integer type, FLOAT, DOUBLE, DECIMAL, STRING, DATE or TIMESTAMP"
+TYPE_HINT = (
+    "use BOOLEAN, an integer type, FLOAT, DOUBLE, DECIMAL, STRING, DATE or TIMESTAMP, "
+    "or ARRAY<...> and STRUCT<name: type> of them"
+)
 _KIND = exp.DataType.Type
 _TIMES = (_KIND.TIMESTAMP, _KIND.TIMESTAMPTZ, _KIND.TIMESTAMPLTZ, _KIND.TIMESTAMPNTZ)
 _PRECISIONS = [[str(digits)] for digits in range(7)]
@@ -126,13 +129,32 @@ def _schema(nodes: list[exp.Expr], report: Report) -> pa.Schema:
 
 def _type(column: exp.Expr, report: Report) -> pa.DataType:
     node, written = column.args["kind"], column.args["written"]
-    if node.this in _TIMES and [size.name for size in node.expressions] in _PRECISIONS:
-        # TIMESTAMP(3), as Flink has it: times are kept in microseconds whatever it says.
-        node = exp.DataType(this=node.this)
     try:
-        return named_type(node)
+        return _named(node)
     except (ExpressionError, ValueError):
         report.add(
             column.args["kind"], f"a column cannot have the type {shown(written)}", TYPE_HINT
         )
         return pa.null()
+
+
+def _named(node: exp.DataType) -> pa.DataType:
+    """The type of a column: one that expressions have, or arrays and structs of such types."""
+    if node.this == _KIND.ARRAY and len(node.expressions) == 1:
+        return pa.list_(_named(node.expressions[0]))
+    if node.this == _KIND.STRUCT and node.expressions:
+        fields = [pa.field(each.name, _named(each.args["kind"])) for each in _fields(node)]
+        return pa.struct(fields)
+    if node.this in _TIMES and [size.name for size in node.expressions] in _PRECISIONS:
+        # TIMESTAMP(3), as Flink has it: times are kept in microseconds whatever it says.
+        node = exp.DataType(this=node.this)
+    return named_type(node)
+
+
+def _fields(node: exp.DataType) -> list[exp.ColumnDef]:
+    """The fields of a struct, which all have different names."""
+    fields = [each for each in node.expressions if isinstance(each, exp.ColumnDef)]
+    names = {each.name.lower() for each in fields if each.args.get("kind") is not None}
+    if len(names) < len(node.expressions):
+        raise ValueError("a field without a name or a type, or two of one name")
+    return fields

@@ -26,6 +26,7 @@ from muntin.spark.environment.settings import (
     spark_home,
 )
 from muntin.spark.environment.shipping import ship as ship_to_workers
+from muntin.spark.interrupts import ctrl_c
 from muntin.spark.problems import SparkError, SparkWarning
 
 if TYPE_CHECKING:
@@ -170,9 +171,15 @@ def _create(app_name: str, settings: dict[str, str]) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), ctrl_c() as check:
             warnings.simplefilter("ignore")
-            return builder.getOrCreate()
+            started: SparkSession = builder.getOrCreate()
+            try:
+                check()
+            except KeyboardInterrupt:
+                stop(started)
+                raise
+            return started
     except (PySparkException, Py4JError) as error:
         java = getattr(error, "java_exception", None)
         reason = str(java.getMessage() if java is not None else error).strip()

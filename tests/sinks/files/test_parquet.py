@@ -37,6 +37,8 @@ def test_rows_are_there_once_they_are_committed(tmp_path: Path) -> None:
     entries = sink.writer().write(0, 0, {"a": numbers(1, 2), "b": numbers()})
     assert [entry.rows for entry in entries] == [2]
     assert list(sinks.read(tmp_path / "out")) == []
+    with pytest.raises(UnknownQueryError, match="known here from its first batch on"):
+        sinks.read(tmp_path / "out")["joining"]
     sink.commit(0, entries)
     assert_same_rows(sinks.read(tmp_path / "out")["A"], numbers(1, 2))
 

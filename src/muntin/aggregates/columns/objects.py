@@ -13,6 +13,9 @@ from muntin.aggregates.algebra import USER, Part
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.registry import registered
 
+# Characters of a value that an error shows.
+_LONGEST = 80
+
 
 class ObjectColumn(PartColumn):
     """One Python partial a cell: the slow path, for aggregates that know no arrays.
@@ -43,10 +46,17 @@ class ObjectColumn(PartColumn):
     def update(self, cells: Ints, args: tuple[pa.Array, ...], times: Ints | None = None) -> None:
         """Lift the rows and combine them, one by one."""
         rows = self._rows(args, times, len(cells))
-        for cell, row in zip(cells.tolist(), rows, strict=True):
-            if cell >= 0:
-                partial = self.aggregate.partial(row)
-                self.partials[cell] = self.aggregate.combine(self.partials[cell], partial)
+        row: Any = None
+        try:
+            for cell, row in zip(cells.tolist(), rows, strict=True):
+                if cell >= 0:
+                    partial = self.aggregate.partial(row)
+                    self.partials[cell] = self.aggregate.combine(self.partials[cell], partial)
+        except Exception as error:
+            error.add_note(
+                f"the aggregate {self.aggregate.name!r} raised this while it took in {_shown(row)}"
+            )
+            raise
 
     def _rows(self, args: tuple[pa.Array, ...], times: Ints | None, count: int) -> list[Any]:
         lists: list[list[Any]] = [array.to_pylist() for array in args]
@@ -124,4 +134,16 @@ class ObjectColumn(PartColumn):
             except ArithmeticError:
                 values.append(None)
                 failed[i] = True
+            except Exception as error:
+                shown = _shown(partial)
+                error.add_note(
+                    f"the aggregate {self.aggregate.name!r} raised this lowering {shown}"
+                )
+                raise
         return values, failed
+
+
+def _shown(value: Any) -> str:
+    """A value as an error shows it, cut short."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -40,6 +40,8 @@ def converted(binder: Binder, node: exp.Expr, kind: pa.DataType) -> Node:
     child = binder.bind(node)
     if not isinstance(child, Literal) or child.value is None or child.type == kind:
         return apply_cast(binder, "cast", child, kind)
+    if child.type == t.STRING and t.is_decimal(kind):
+        child = literals.unfit(child, kind)
     literal = literals.convert(child, kind, binder.zone) if _folds(child, kind) else None
     if literal is None:
         return apply_cast(binder, "cast", child, kind)

@@ -171,6 +171,24 @@ def _parse_decimal(text: str, kind: pa.DataType) -> int | None:
     return unscaled if _fits(unscaled, kind) else None
 
 
+def unfit(literal: Literal, kind: pa.DataType) -> Literal:
+    """A string constant that holds too large a number for a DECIMAL, as that number.
+
+    Converting it then fails in every row, as that of a number does. Others stay as they are.
+
+    >>> unfit(string("123456"), t.decimal(3, 0)).value, unfit(string("12"), t.decimal(3, 0)).value
+    (123456, '12')
+    """
+    text = str(literal.value).strip(BLANK)
+    if not DECIMAL_TEXT.fullmatch(text) or _parse_decimal(text, kind) is not None:
+        return literal
+    number = Decimal(text)
+    _, digits, exponent = number.as_tuple()
+    if len(digits) + abs(int(exponent)) > t.MAX_DIGITS:
+        return literal
+    return decimal_number(number, literal.text)
+
+
 def parse_date(text: str) -> int | None:
     """Days since 1970 of `yyyy`, `yyyy-m` or `yyyy-m-d`, perhaps with a time that is ignored.
 

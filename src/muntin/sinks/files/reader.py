@@ -142,9 +142,11 @@ class Output(Mapping[str, pa.Table]):
     def _check_known(self, query: str) -> None:
         names = self._names()
         if query.lower() not in names:
+            joined = "a query that joins a running stream is known here from its first batch on"
+            near = did_you_mean(query, names.values())
             raise UnknownQueryError(
                 f"{self.root} has no results of a query {query!r}",
-                hint=did_you_mean(query, names.values()),
+                hint=f"{near}; {joined}" if near else joined,
             )
 
     def _empty(self, query: str) -> pa.Table:

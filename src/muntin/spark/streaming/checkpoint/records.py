@@ -352,7 +352,8 @@ def _check_repeat(known: BatchOutcome, found: BatchOutcome) -> None:
     raise RunError(
         f"batch {found.batch} was run before, and is not the same now: {difference}",
         hint="its results may be committed, so nothing was changed. Restore its rows as they "
-        f"were and start again; or {RESTORE}",
+        f"were and start again; or {RESTORE}. A source that cannot give its rows twice, such as a "
+        "socket, has only the last choice; Kafka or files before it would let it resume",
     )
 
 

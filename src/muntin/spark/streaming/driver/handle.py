@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, Self
 
@@ -16,6 +13,7 @@ from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
 from muntin.queries import DropQuery, QueriesLike, Query, Statement, statements_of
 from muntin.sinks import Sink
+from muntin.spark.interrupts import ctrl_c
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, is_complete
 from muntin.spark.streaming.checkpoint.records import StreamOutcome
 from muntin.spark.streaming.driver.batches import BatchRunner
@@ -324,35 +322,3 @@ class Run:
         }
         listed = html_facts("Results so far", results)
         return f"{progress._repr_html_()}\n<details>{listed}</details>"
-
-
-@contextmanager
-def ctrl_c() -> Iterator[Callable[[], None]]:
-    """What raises the ``KeyboardInterrupt`` of a block, between two calls of the JVM.
-
-    PySpark's own handler cancels all jobs, in the middle of whatever call is under way: the batch
-    fails, and the call with it. A handler of the user's is left alone, as are other threads than
-    the main one, which get no signals.
-    """
-    pressed = threading.Event()
-
-    def check() -> None:
-        if pressed.is_set():
-            raise KeyboardInterrupt
-
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not _is_replaced(before):
-        yield check
-        return
-    signal.signal(signal.SIGINT, lambda number, frame: pressed.set())
-    try:
-        yield check
-    finally:
-        signal.signal(signal.SIGINT, before)
-    # It may have come when the block had looked for the last time.
-    check()
-
-
-def _is_replaced(handler: Any) -> bool:
-    module = getattr(handler, "__module__", None) or ""
-    return handler is signal.default_int_handler or module.startswith("pyspark.")
