@@ -12,10 +12,10 @@ WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 # Links, pages and names that are missing fail it; it needs no network.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-.PHONY: chaos soak help setup test lint format docs demo bench clean
+.PHONY: chaos soak help setup test test-fast lint format docs demo bench clean
 
 help: ## List the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.ready $(VENV)/.warm ## Create .venv with the pinned dependencies
 
@@ -32,6 +32,9 @@ $(VENV)/.warm: | $(VENV)/.ready
 
 test: setup ## Run the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15 $(ARGS)
+
+test-fast: setup ## Run one case of every test without Spark, in under two minutes
+	$(BIN)/python -m pytest -n $(WORKERS) --fast --durations 15 $(or $(ARGS),tests)
 
 lint: $(VENV)/.ready ## Check style, types, layering and documentation
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,19 @@ from muntin.windows import Window
 
 SOURCES = Path(muntin.__file__).parent
 ONE = RunProgress(
-    True, 1, 1, 1, 0, 1, {"q": 1}, {"q": 1}, 1_381_152_600_000_000, None, 3600.0, 1, 1, 0.5
+    rows=1,
+    bad_rows=1,
+    errors=Counter(q=1),
+    is_active=True,
+    queries=1,
+    batches=1,
+    results={"q": 1},
+    seen=1_381_152_600_000_000,
+    watermark=None,
+    lag=3600.0,
+    state_bytes=1,
+    batch_rows=1,
+    batch_seconds=0.5,
 )
 
 

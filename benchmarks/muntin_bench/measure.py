@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,11 +95,23 @@ def measure(sides: Mapping[str, Callable[[], Any]], *, repeats: int = 5) -> dict
     for run in sides.values():
         run()
     seconds: dict[str, list[float]] = {side: [] for side in sides}
-    for repeat in range(repeats):
-        turn = list(sides) if repeat % 2 == 0 else list(sides)[::-1]
-        for side in turn:
-            gc.collect()
-            begin = time.perf_counter()
-            sides[side]()
-            seconds[side].append(time.perf_counter() - begin)
+    with only_new_garbage():
+        for repeat in range(repeats):
+            turn = list(sides) if repeat % 2 == 0 else list(sides)[::-1]
+            for side in turn:
+                gc.collect()
+                begin = time.perf_counter()
+                sides[side]()
+                seconds[side].append(time.perf_counter() - begin)
     return {side: Timing(side, tuple(runs)) for side, runs in seconds.items()}
+
+
+@contextmanager
+def only_new_garbage() -> Iterator[None]:
+    """Collections in here look at what was made in here: all else would take a while each time."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin._garbage import uncollected
-from muntin.errors import DataError, Problem, QueryError, did_you_mean
+from muntin.errors import DataError
 from muntin.expressions.zone_names import zone as zone_named
 from muntin.expressions.zones import Zone
 from muntin.frames import Input, is_frame, is_on_spark, read_frame
@@ -22,6 +22,7 @@ from muntin.planner.steps.bind import bind
 from muntin.planner.steps.cells import undecided
 from muntin.planner.steps.weigh import weigh, weighs_rate
 from muntin.queries import Query
+from muntin.queries.routes import routed
 from muntin.results import Outcome, TableAnswer
 
 if TYPE_CHECKING:
@@ -136,19 +137,9 @@ def routed_inputs(
     frames: Mapping[str, Source], queries: Sequence[Query]
 ) -> dict[str, tuple[Source, list[Query]]]:
     """Which queries run over which input."""
-    known = [each for each in frames if each]
-    routed: dict[str, tuple[Source, list[Query]]] = {}
-    problems = []
-    for query in queries:
-        source = query.source.lower() if known else ""
-        if source not in frames:
-            hint = did_you_mean(query.source, known)
-            problems.append(Problem(f"there is no input {query.source!r}", hint, query.name))
-        else:
-            routed.setdefault(source, (frames[source], []))[1].append(query)
-    if problems:
-        raise QueryError(problems)
-    return routed
+    found = {name: own for name, own in routed(queries, frames).items() if own}
+    order = sorted(found, key=lambda name: queries.index(found[name][0]))
+    return {name: (frames[name], found[name]) for name in order}
 
 
 def planned(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.planner.costs.machine import fitted
+from muntin_bench.measure import only_new_garbage
 
 __all__ = ["deviation", "fitted", "processor_seconds"]
 
@@ -27,12 +28,13 @@ def processor_seconds(sides: Mapping[str, Callable[[], Any]], repeats: int) -> d
     for work in sides.values():
         work()
     taken: dict[str, list[float]] = {side: [] for side in sides}
-    for repeat in range(repeats):
-        for side in list(sides)[:: 1 if repeat % 2 == 0 else -1]:
-            gc.collect()
-            begin = time.process_time()
-            sides[side]()
-            taken[side].append(time.process_time() - begin)
+    with only_new_garbage():
+        for repeat in range(repeats):
+            for side in list(sides)[:: 1 if repeat % 2 == 0 else -1]:
+                gc.collect()
+                begin = time.process_time()
+                sides[side]()
+                taken[side].append(time.process_time() - begin)
     return {side: min(seconds) for side, seconds in taken.items()}
 
 

@@ -197,13 +197,15 @@ def _total(turns: list[Cost]) -> Cost:
     return total
 
 
-def slides_section(kinds: Sequence[Kind], windows: Windows) -> tuple[list[Section], list[Check]]:
-    """Slides for every kind."""
+def slides_section(
+    kinds: Sequence[Kind], grouped: Windows, alone: Windows
+) -> tuple[Section, list[Check]]:
+    """Slides of many groups for every kind, and of a single group for the first."""
     rows: list[tuple[str, ...]] = []
     checks: list[Check] = []
-    groups = "1 group" if windows.groups == 1 else f"{windows.groups:,} groups"
-    for kind in kinds:
+    for kind, windows in [*((kind, grouped) for kind in kinds), (kinds[0], alone)]:
         check_answers(kind)
+        groups = "1 group" if windows.groups == 1 else f"{windows.groups:,} groups"
         for prefer in ("throughput", "latency") if LATENCY else ("throughput",):
             about = f"{kind.name}, {groups}"
             about += ', prefer="latency"' if prefer == "latency" else ""
@@ -230,8 +232,8 @@ def slides_section(kinds: Sequence[Kind], windows: Windows) -> tuple[list[Sectio
         "aggregations along time per entry and answer",
         "along cells",
     )
-    title = f"local engine: a slide of {groups}, by the slices in its window (processor time)"
-    return [Section(title, columns, tuple(rows))], checks
+    title = "local engine: a slide, by the slices in its window (processor time)"
+    return Section(title, columns, tuple(rows)), checks
 
 
 def _row(name: str, cost: Cost, accumulators: int) -> tuple[str, ...]:
@@ -252,7 +254,7 @@ def _bounded(about: str, kind: Kind, share: float) -> Check:
 
 def ranges_section(
     kinds: Sequence[Kind], ranges: int, groups: int, slides: int
-) -> tuple[list[Section], list[Check]]:
+) -> tuple[Section, list[Check]]:
     """Aggregations of many ranges over one stream."""
     rows, checks = [], []
     for kind in kinds:
@@ -263,4 +265,4 @@ def ranges_section(
         rows.append(_row(about, cost, stream.accumulators))
         checks.append(_bounded(about, kind, cost.share(stream.accumulators)))
     columns = ("queries", "mean, ms", "median, ms", "p99, ms", "aggregations along time", "cells")
-    return [Section("local engine: many ranges at once", columns, tuple(rows))], checks
+    return Section("local engine: many ranges at once", columns, tuple(rows)), checks

@@ -2,7 +2,7 @@
 
 from muntin.engine.answers.group_keys import in_time_order
 from muntin.engine.local import LocalEngine
-from muntin.engine.progress import Progress, Statistics
+from muntin.engine.progress import Progress
 from muntin.engine.rows.batches import ENOUGH, gathered
 from muntin.engine.rows.columns import SAMPLE_ROWS, sample_rows
 
@@ -11,7 +11,6 @@ __all__ = [
     "SAMPLE_ROWS",
     "LocalEngine",
     "Progress",
-    "Statistics",
     "gathered",
     "in_time_order",
     "sample_rows",

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Ints
+from muntin.counts import Counts
 from muntin.engine.answers.front import Answered
-from muntin.engine.progress import Progress, RecentRate, Statistics
+from muntin.engine.progress import Progress, RecentRate
 from muntin.engine.rows.batches import as_table, outputs
 from muntin.engine.rows.key_ranges import KeyRanges
 from muntin.engine.rows.stage_a import StageA, StageOutput
@@ -58,7 +59,7 @@ class LocalEngine:
         self.lateness = lateness
         self.threads = threads
         self.tables = dict(tables or {})
-        self.statistics = Statistics()
+        self.statistics = Counts()
         self.recent = RecentRate()
         self._stage_a = StageA(plan, self.tables)
         self._state = State(plan, self._row_times, threads)
@@ -128,7 +129,7 @@ class LocalEngine:
             if self._by_rows:
                 self._ticks.append(output.ticks)
             self._position += output.ticks.size
-            self.statistics.take(output)
+            self.statistics += output.counts
         return latest
 
     @contextmanager
@@ -200,9 +201,11 @@ class LocalEngine:
         return {each.name: results[each.name] for each in self.plan.finals if each.name in results}
 
     def _results(self, answered: Answered) -> Results:
-        self.statistics.errors.update(answered.errors)
-        self.statistics.final_aggregations += answered.steps
-        self.statistics.cell_aggregations += answered.cell_steps
+        self.statistics += Counts(
+            errors=answered.errors,
+            final_aggregations=answered.steps,
+            cell_aggregations=answered.cell_steps,
+        )
         return answered.tables
 
     def adopt(self, plan: SharedPlan) -> None:
@@ -263,7 +266,7 @@ class LocalEngine:
         engine = cls(plan, extra["lateness"], tables=tables)
         engine.recent = RecentRate(**extra["recent"])
         counts = extra["statistics"]
-        engine.statistics = Statistics(**{**counts, "errors": Counter(counts["errors"])})
+        engine.statistics = Counts(**{**counts, "errors": Counter(counts["errors"])})
         engine._state = state
         return engine
 

@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from muntin.counts import Counts
 from muntin.display import html_facts
-from muntin.engine.rows.stage_a import StageOutput
 from muntin.engine.slices.finals.heads import is_head
 from muntin.engine.state import State
 
 
-@dataclass
-class Statistics:
-    """What a run has seen and done so far.
-
-    Attributes:
-        rows: All rows that came in.
-        late_rows: Rows below the watermark, which were dropped.
-        bad_rows: Rows without a time.
-        errors: Per query, the values that failed: overflow, division by zero, a bad cast.
-        partial_aggregations: Updates of partials by rows; one that several queries share is one.
-        final_aggregations: Aggregations along time, which make windows of slices: combinations,
-            subtractions and comparisons, for every group and accumulator where finals move on.
-        cell_aggregations: Aggregations along cells, which make partials of a predicate of those of
-            its cells, or slices of a query's own of the shared ones.
-    """
-
-    rows: int = 0
-    late_rows: int = 0
-    bad_rows: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-    partial_aggregations: int = 0
-    final_aggregations: int = 0
-    cell_aggregations: int = 0
-
-    def take(self, output: StageOutput) -> None:
-        """Count what stage A made of a batch."""
-        self.rows += output.rows
-        self.late_rows += output.late_rows
-        self.bad_rows += output.bad_rows
-        self.partial_aggregations += output.updates
-        self.errors.update(output.errors)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A run at one moment: what `Statistics` counts, and what is kept.
+@dataclass(frozen=True, kw_only=True)
+class Progress(Counts):
+    """A run at one moment: what was counted, and what is kept.
 
     Attributes:
         watermark: Rows below this tick are late; None before the first.
@@ -61,24 +27,12 @@ class Progress:
             one read; only Cutty slicing has them, and they are no slices.
     """
 
-    rows: int
-    late_rows: int
-    bad_rows: int
-    errors: Counter[str]
-    partial_aggregations: int
-    final_aggregations: int
-    cell_aggregations: int
     watermark: int | None
     slices: int
     cells: int
     groups: int
     state_bytes: int
     heads: int = 0
-
-    @property
-    def aggregations(self) -> int:
-        """All of them: of rows, along cells and along time."""
-        return self.partial_aggregations + self.cell_aggregations + self.final_aggregations
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
@@ -100,13 +54,13 @@ class Progress:
         return html_facts("Progress", facts)
 
     @classmethod
-    def of(cls, statistics: Statistics, state: State) -> Progress:
+    def of(cls, counts: Counts, state: State) -> Progress:
         """What was counted so far, and what the state holds."""
         slices, heads = sum(store.slices for store in state.stores), 0
         if state.plan.slicing == "cutty":
             slices, heads = _slices_and_heads(state)
         return cls(
-            **vars(statistics),
+            **vars(counts),
             watermark=state.watermark,
             slices=slices,
             heads=heads,

@@ -3,7 +3,8 @@
 from muntin.streams.group import StreamGroup
 from muntin.streams.live import LiveEngine
 from muntin.streams.progress import GroupProgress, StreamProgress
-from muntin.streams.single import Stream, check_resumed, unpacked
+from muntin.streams.single import Stream
+from muntin.streams.snapshots import check_resumed, unpacked
 from muntin.streams.start import open_group
 
 __all__ = [

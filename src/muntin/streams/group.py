@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import time as clock
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.counts import Counts
 from muntin.display import count
 from muntin.engine.joined import JoinAnswers
 from muntin.engine.tables.feeds import TableFeeds
 from muntin.engine.watermarks import Watermarks
-from muntin.errors import DataError, Problem, QueryError, did_you_mean
+from muntin.errors import DataError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.frames import read_frame
 from muntin.operators import RowEngine
@@ -39,15 +38,13 @@ from muntin.queries import (
     Statement,
     statements_of,
 )
+from muntin.queries.routes import routed
 from muntin.results import Results, TableAnswer
 from muntin.streams.intake import Batch, Intake
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
 from muntin.streams.progress import GroupProgress, HolderWarning, StreamProgress
-
-# What a snapshot begins with; another layout gets another number.
-MARK = b"muntin streams 2\n"
-CHECK_BYTES = 4
+from muntin.streams.snapshots import packed_group
 
 
 class _Member:
@@ -63,8 +60,7 @@ class _Member:
 
     def feed(self, batch: Batch) -> dict[str, pa.Table]:
         found = self.engine.feed(batch.kept)
-        self.engine.statistics.rows += batch.ahead
-        self.engine.statistics.bad_rows += batch.ahead
+        self.engine.statistics += Counts(rows=batch.ahead, bad_rows=batch.ahead)
         return found
 
     def timely(self, batch: Batch, watermark: int | None) -> tuple[pa.Table, int | None]:
@@ -218,7 +214,7 @@ class StreamGroup(Lifecycle):
     def _change(self, catalog: MixedCatalog) -> None:
         """Takes up other queries; all are bound before any engine changes."""
         plan = self._planned(catalog)
-        asked = routed(catalog, self._members, plan)
+        asked = aggregates_of(catalog, self._members, plan)
         for name, found in asked.items():
             engine = self._members[name].engine
             tables = {each: table.schema for each, table in engine.tables.items()}
@@ -282,13 +278,13 @@ class StreamGroup(Lifecycle):
         for name, member in self._members.items():
             found, own = member.engine.progress(), self._watermarks.clocks[name]
             streams[name] = StreamProgress(
-                found.rows,
-                found.late_rows,
-                found.bad_rows,
-                own.watermark,
-                own.seen,
-                name in silent,
-                found,
+                rows=found.rows,
+                late_rows=found.late_rows,
+                bad_rows=found.bad_rows,
+                watermark=own.watermark,
+                seen=own.seen,
+                idle=name in silent,
+                aggregates=found,
             )
         rows = self._rows.statistics
         holder, gap = self._watermarks.holder(), self._watermarks.gap()
@@ -325,11 +321,10 @@ class StreamGroup(Lifecycle):
             "rows": (self._rows.plan, self._rows.snapshot()),
             "joins": self._joins.snapshot(),
         }
-        body = pickle.dumps(content, protocol=5)
-        return MARK + zlib.crc32(body).to_bytes(CHECK_BYTES, "little") + body
+        return packed_group(content)
 
     def resume(self, held: Mapping[str, Any]) -> None:
-        """Go on from what :func:`muntin.streams.start.unpacked_group` gave."""
+        """Go on from what :func:`muntin.streams.snapshots.unpacked_group` gave."""
         now = _now()
         for name, each in held["clocks"].items():
             self._watermarks.clocks[name] = replace(each, spoke=now)
@@ -409,26 +404,8 @@ def _now() -> int:
     return clock.time_ns() // 1000
 
 
-def routed(
+def aggregates_of(
     queries: Iterable[AnyQuery], streams: Iterable[str], plan: RowPlan
 ) -> dict[str, list[Query]]:
-    """The aggregate queries over each stream; problems are those of unknown streams.
-
-    The sides of joins are among them.
-    """
-    known = list(streams)
-    lowered = {"" if known == [""] else name.lower(): name for name in known}
-    found: dict[str, list[Query]] = {name: [] for name in known}
-    problems = []
-    for query in (*queries, *plan.sides):
-        if isinstance(query, RowQuery):
-            continue
-        name = lowered.get("" if known == [""] else query.source.lower())
-        if name is None:
-            hint = did_you_mean(query.source, known)
-            problems.append(Problem(f"there is no input {query.source!r}", hint, query.name))
-        else:
-            found[name].append(query)
-    if problems:
-        raise QueryError(problems)
-    return found
+    """The aggregate queries over each stream, the sides of joins among them."""
+    return routed((each for each in (*queries, *plan.sides) if isinstance(each, Query)), streams)

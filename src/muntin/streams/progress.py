@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from muntin.counts import RowCounts
 from muntin.display import count
 from muntin.engine import Progress
 from muntin.engine.watermarks import Watermarks
@@ -55,17 +56,14 @@ def _or_first(mark: int | None, first: int | None) -> int:
     return mark if mark is not None else (first or 0) - 1
 
 
-@dataclass(frozen=True)
-class StreamProgress:
+@dataclass(frozen=True, kw_only=True)
+class StreamProgress(RowCounts):
     """How far one stream has come, and what came of its rows.
 
     ``watermark`` and ``seen`` are ticks, None before the first row; ``aggregates`` is what the
     engine of its aggregates has done and keeps.
     """
 
-    rows: int
-    late_rows: int
-    bad_rows: int
     watermark: int | None
     seen: int | None
     idle: bool

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import pickle
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from muntin.counts import Counts
 from muntin.display import count
 from muntin.engine import Progress
-from muntin.engine.slices.snapshot import TOKEN_BYTES, token_of
+from muntin.engine.slices.snapshot import token_of
 from muntin.engine.slices.store import REMEMBERED
-from muntin.errors import DataError, Problem, QueryError, did_you_mean
-from muntin.expressions.zones import Zone
+from muntin.errors import DataError
 from muntin.frames import read_frame
-from muntin.plan import SharedPlan, Timeline
+from muntin.plan import SharedPlan
 from muntin.queries import (
     Catalog,
     CreateKeep,
@@ -31,21 +29,16 @@ from muntin.queries import (
     keep_statements,
     statements_of,
 )
+from muntin.queries.routes import routed
 from muntin.results import Results, TableAnswer
 from muntin.streams.intake import Intake
 from muntin.streams.keeper import Keeper
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
+from muntin.streams.snapshots import packed, token_in
 from muntin.synopses import Answer, Asking, Isolation, Moment, Prepared
 from muntin.synopses.asking import MAX_ROWS, TIMEOUT
 from muntin.windows import DurationLike
-
-# What a snapshot begins with; another layout gets another number.
-_MARK = b"muntin stream 3\n"
-_CHECK_BYTES = 4
-# The engine's token follows, then a checksum of all that comes after it.
-_TOKEN = slice(len(_MARK), len(_MARK) + TOKEN_BYTES)
-_CHECK = slice(_TOKEN.stop, _TOKEN.stop + _CHECK_BYTES)
 
 
 class Stream(Lifecycle):
@@ -111,8 +104,7 @@ class Stream(Lifecycle):
         self._batches += 1
         self._keeper.commit(kept, self._moment, given.kept.num_rows)
         # Rows too far ahead were not shown to the engine, and count like those without a time.
-        self._engine.statistics.rows += given.ahead
-        self._engine.statistics.bad_rows += given.ahead
+        self._engine.statistics += Counts(rows=given.ahead, bad_rows=given.ahead)
         return self._results(found, given.rows, before)
 
     def advance(self, to: Any) -> Results:
@@ -280,18 +272,14 @@ class Stream(Lifecycle):
         [60]
         """
         self._check()
-        earlier = None if since is None else _token(since)
+        earlier = None if since is None else token_in(since)
         plan, state = self._engine.plan, self._engine.snapshot(earlier)
         is_known = earlier is not None and self._plans.get(earlier) is plan
         blocks = None if earlier is None else self._blocks.get(earlier)
         kept, numbers = self._keeper.snapshot(blocks)
-        content = pickle.dumps(
-            (None if is_known else plan, state, (self._batches, kept)), protocol=5
-        )
         token = token_of(state)
         self._remember(token, numbers)
-        check = zlib.crc32(token + content).to_bytes(_CHECK_BYTES, "little")
-        return _MARK + token + check + content
+        return packed(token, (None if is_known else plan, state, (self._batches, kept)))
 
     def _remember(self, token: bytes, blocks: dict[int, set[int]]) -> None:
         self._plans.pop(token, None)
@@ -332,78 +320,6 @@ class Stream(Lifecycle):
         return Results(answers, plan, rows=rows, errors=errors)
 
 
-def unpacked(snapshot: bytes | Sequence[bytes]) -> tuple[SharedPlan, list[bytes], list[Any]]:
-    """What a snapshot of a stream holds, or several in order: the plan, states, what was kept."""
-    whole = isinstance(snapshot, bytes | bytearray | memoryview | str)
-    if not whole and not isinstance(snapshot, Sequence):
-        raise DataError(
-            f"a snapshot is bytes, or a list of them, not a {type(snapshot).__name__}",
-            hint="give what Stream.snapshot() returned",
-        )
-    found = [_unpickled(each) for each in ([snapshot] if whole else snapshot)]
-    plans = [plan for plan, _, _ in found if plan is not None]
-    if not found or found[0][0] is None:
-        raise DataError(
-            "the first snapshot holds only what changed since an earlier one"
-            if found
-            else "there is no snapshot to resume from",
-            hint="give a whole snapshot first, then those since, each after the one before",
-        )
-    return plans[-1], [state for _, state, _ in found], [kept for _, _, kept in found]
-
-
-def _unpickled(snapshot: Any) -> tuple[SharedPlan | None, bytes, Any]:
-    """What one snapshot holds: the plan, unless it is that of the one before, and the state."""
-    _token(snapshot)
-    data = bytes(snapshot)
-    body = data[_CHECK.stop :]
-    check = zlib.crc32(data[_TOKEN] + body).to_bytes(_CHECK_BYTES, "little")
-    if check != data[_CHECK]:
-        raise DataError("the snapshot is damaged", hint="resume from another one")
-    plan, state, kept = pickle.loads(body)
-    return plan, state, kept
-
-
-def _token(snapshot: Any) -> bytes:
-    """What a snapshot is known by, which is in its first bytes."""
-    if not isinstance(snapshot, bytes | bytearray | memoryview):
-        raise DataError(
-            f"a snapshot is bytes, not a {type(snapshot).__name__}",
-            hint="give what Stream.snapshot() returned",
-        )
-    head = bytes(snapshot[: _CHECK.stop])
-    if not head.startswith(_MARK):
-        raise DataError(
-            "these bytes are not the snapshot of a stream, or of another version of Muntin",
-            hint="give what Stream.snapshot() returned, and resume with the version that made it",
-        )
-    return head[_TOKEN]
-
-
-def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | None) -> None:
-    """Refuse to resume a stream whose time, columns or zone are not those of its snapshot."""
-    column = Timeline.of(schema, time).column
-    if column != plan.timeline.column:
-        raise DataError(
-            f"the time column is {column!r}, and was {plan.timeline.column!r} in the snapshot",
-            hint=f"resume with time={plan.timeline.column!r}, or start anew without a snapshot",
-        )
-    for name in plan.columns():
-        wanted = plan.source.field(name).type
-        found = schema.field(name).type if name in schema.names else None
-        if found != wanted:
-            what = "is gone" if found is None else f"is {found}, and was {wanted} in the snapshot"
-            raise DataError(
-                f"column {name!r} {what}",
-                hint="resume with the columns as they were, or start anew without a snapshot",
-            )
-    if zone is not None and zone != plan.zone:
-        raise DataError(
-            f"the time zone is {zone.name}, and was {plan.zone.name} in the snapshot",
-            hint=f"resume with timezone={plan.zone.name!r}, or start anew without a snapshot",
-        )
-
-
 def check_keep_sources(statements: Iterable[CreateKeep | DropKeep], name: str | None) -> None:
     """Refuse keeps of another stream than the one of this name."""
     created = [one.keep.query for one in statements if isinstance(one, CreateKeep)]
@@ -416,10 +332,4 @@ def check_sources(queries: Iterable[Query], name: str | None) -> None:
         return
     if not isinstance(name, str):
         raise DataError(f"name is {name!r}", hint='give a name, as in name="trades"')
-    problems = [
-        Problem(f"there is no input {each.source!r}", did_you_mean(each.source, [name]), each.name)
-        for each in queries
-        if each.source.lower() != name.lower()
-    ]
-    if problems:
-        raise QueryError(problems)
+    routed(queries, [name])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,12 +14,10 @@ from muntin.plan.operators import StreamSchema
 from muntin.planner.rows import row_plan
 from muntin.planner.sharing import Optimizer
 from muntin.queries import AnyQuery, RowQuery
-from muntin.streams.group import CHECK_BYTES, MARK, StreamGroup, routed
+from muntin.streams.group import StreamGroup, aggregates_of
 from muntin.streams.live import LiveEngine
-from muntin.streams.single import check_resumed
+from muntin.streams.snapshots import check_resumed, unpacked_group
 from muntin.windows import DurationLike
-
-CHANGED_HINT = "resume with the streams as they were, or start anew without a snapshot"
 
 
 def open_group(
@@ -61,7 +57,7 @@ def open_group(
     }
     rows = [query for query in queries if isinstance(query, RowQuery)]
     static = {name: table.schema for name, table in tables.items()}
-    asked = routed(queries, schemas, row_plan(rows, streams, zone, static))
+    asked = aggregates_of(queries, schemas, row_plan(rows, streams, zone, static))
     held = None if snapshot is None else unpacked_group(snapshot, schemas)
     engines = {}
     for name, schema in schemas.items():
@@ -82,21 +78,3 @@ def open_group(
     if group.queries() != list(queries):
         group.replace(queries)
     return group
-
-
-def unpacked_group(snapshot: Any, streams: Iterable[str]) -> dict[str, Any]:
-    """What a snapshot of several streams holds, which must be these."""
-    data = bytes(snapshot) if isinstance(snapshot, bytes | bytearray | memoryview) else b""
-    if not data.startswith(MARK):
-        raise DataError(
-            "these bytes are not the snapshot of several streams, or of another version of Muntin",
-            hint="give what snapshot() returned, and resume with the version that made it",
-        )
-    check, body = data[len(MARK) : len(MARK) + CHECK_BYTES], data[len(MARK) + CHECK_BYTES :]
-    if zlib.crc32(body).to_bytes(CHECK_BYTES, "little") != check:
-        raise DataError("the snapshot is damaged", hint="resume from another one")
-    held: dict[str, Any] = pickle.loads(body)
-    if list(held["engines"]) != list(streams):
-        names = ", ".join(held["engines"])
-        raise DataError(f"the snapshot is of the streams {names}", hint=CHANGED_HINT)
-    return held

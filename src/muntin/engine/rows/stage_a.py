@@ -6,7 +6,7 @@ import ctypes
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, reduce
 
 import numpy as np
@@ -17,6 +17,7 @@ from muntin._typing import Bools, Ints
 from muntin.aggregates.columns.by_part import empty, fresh
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
+from muntin.counts import Counts
 from muntin.engine.rows.columns import Reader
 from muntin.engine.rows.dictionary import compact
 from muntin.engine.rows.entries import Cut, Entries, find_entries, number_runs
@@ -38,11 +39,7 @@ class StageOutput:
 
     partials: list[PartialBatch]
     ticks: Ints
-    rows: int
-    late_rows: int
-    bad_rows: int
-    updates: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
+    counts: Counts
 
 
 class StageA:
@@ -128,7 +125,8 @@ class StageA:
                 twin = self.plan.partials[node.twin]
                 partials[place] = narrower(node, twin, partials[node.twin])
         ordered = [partials[place] for place in range(len(self.plan.partials))]
-        return StageOutput(ordered, ticks, rows, late_rows, bad_rows, updates, errors)
+        counts = Counts(rows, late_rows, bad_rows, errors, partial_aggregations=updates)
+        return StageOutput(ordered, ticks, counts)
 
     def _feed(self, place: int, cut: Cut, scope: Scope) -> tuple[dict[int, PartialBatch], int]:
         """The partials of all trees that combined ones feed, and the aggregations these took."""

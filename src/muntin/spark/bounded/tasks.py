@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from muntin.counts import Counts
 from muntin.engine.rows.batches import gathered
 from muntin.engine.rows.stage_a import StageOutput
 from muntin.engine.slices.partials import PartialBatch, merge, nothing
@@ -124,8 +125,7 @@ class _Folded:
         self._buckets = buckets
         self._held: list[list[PartialBatch]] = [[] for _ in self._plan.partials]
         self._entries = 0
-        self._counts = {"rows": 0, "bad_rows": 0}
-        self._errors: Counter[str] = Counter()
+        self._counts = Counts()
 
     def take(self, table: pa.Table) -> bool:
         """Take in rows; whether the partials should leave."""
@@ -133,9 +133,7 @@ class _Folded:
         for held, batch in zip(self._held, output.partials, strict=True):
             held.append(batch)
             self._entries += batch.starts.size
-        self._counts["rows"] += output.rows
-        self._counts["bad_rows"] += output.bad_rows
-        self._errors.update(output.errors)
+        self._counts += output.counts
         if self._entries < _LOOK_ENTRIES:
             return False
         self._held = [[each] for each in self._merged()]
@@ -150,7 +148,7 @@ class _Folded:
 
     def counts(self, clock: Clock) -> bytes:
         """What was counted, as JSON."""
-        counts = {**self._counts, "errors": self._errors, "seconds": clock.seconds}
+        counts = {**vars(self._counts), "seconds": clock.seconds}
         return json.dumps(counts).encode()
 
     def _merged(self) -> list[PartialBatch]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from muntin._typing import Ints
+from muntin.display import count
 from muntin.errors import DataError, WindowError
 from muntin.operators.library.processing.absence import absence
 from muntin.operators.library.processing.distinct import distinct
@@ -88,7 +89,7 @@ def process(
         rows,
     )
     if made > most:
-        raise DataError(f"there are more than {most} results", hint="raise most=")
+        raise DataError(f"there are more than {count(most, 'result')}", hint="raise most=")
     return Processed(rows[:made], int(looked), int(kept), int(negatives))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, Self
@@ -140,22 +141,25 @@ class Run:
         lag = None
         if seen is not None and not any(given.timeline.plain for given in self._inputs):
             lag = time.time() - seen / 1e6
+        partial, final, cell = outcome.aggregations
         return RunProgress(
-            self.is_active,
-            len(self._planner.catalog),
-            outcome.batch + 1,
-            outcome.rows,
-            sum(each.late_rows for each in streams.values()),
-            sum(each.bad_rows for each in streams.values()),
-            dict(outcome.results),
-            dict(outcome.errors),
-            seen,
-            min(known) if len(known) == len(marks) else None,
-            lag,
-            outcome.state_bytes,
-            timing.rows,
-            timing.seconds,
-            *outcome.aggregations,
+            rows=outcome.rows,
+            late_rows=sum(each.late_rows for each in streams.values()),
+            bad_rows=sum(each.bad_rows for each in streams.values()),
+            errors=Counter(outcome.errors),
+            partial_aggregations=partial,
+            final_aggregations=final,
+            cell_aggregations=cell,
+            is_active=self.is_active,
+            queries=len(self._planner.catalog),
+            batches=outcome.batch + 1,
+            results=dict(outcome.results),
+            seen=seen,
+            watermark=min(known) if len(known) == len(marks) else None,
+            lag=lag,
+            state_bytes=outcome.state_bytes,
+            batch_rows=timing.rows,
+            batch_seconds=timing.seconds,
             streams=streams,
         )
 

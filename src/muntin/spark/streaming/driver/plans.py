@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from muntin.aggregators.registry import own
 from muntin.engine.slices.newcomers import check_streams
-from muntin.errors import Problem, QueryError, did_you_mean
+from muntin.errors import Problem, QueryError
 from muntin.expressions.zones import Zone
 from muntin.plan import SharedPlan, Strategy
 from muntin.planner import Draft, Moment, Replanner
@@ -19,6 +19,7 @@ from muntin.planner.continuity import dated
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import Catalog, Query, Statement
+from muntin.queries.routes import routed
 from muntin.sinks import with_key
 from muntin.spark.streaming.checkpoint.checkpoint import Changes, Checkpoint
 from muntin.spark.streaming.checkpoint.records import BatchOutcome, StreamOutcome
@@ -265,23 +266,8 @@ class Planner:
 
     def _routed(self, catalog: Catalog) -> Iterator[tuple[StreamPlans, list[Query]]]:
         """Each stream with the queries over it."""
-        queries = list(catalog)
-        names = [name for name in self._names if name is not None]
-        known = {name.lower() for name in names}
-        problems = [
-            Problem(
-                f"there is no input {query.source!r}", did_you_mean(query.source, names), query.name
-            )
-            for query in queries
-            if known and query.source.lower() not in known
-        ]
-        if problems:
-            raise QueryError(problems)
-        for stream, name in zip(self._streams, self._names, strict=True):
-            yield (
-                stream,
-                [each for each in queries if name is None or each.source.lower() == name.lower()],
-            )
+        asked = routed(catalog, [name or "" for name in self._names])
+        yield from zip(self._streams, asked.values(), strict=True)
 
 
 def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from muntin.counts import Counts, RowCounts
 from muntin.display import count, html_facts
 from muntin.windows import duration_text
 
@@ -15,39 +16,31 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class StreamProgress:
+class StreamProgress(RowCounts):
     """What a run has seen of one of its streams.
 
     Attributes:
-        rows: Rows that came in.
-        late_rows: Rows below the watermark, which were dropped.
-        bad_rows: Rows without a usable time, which were dropped.
         seen: The largest event time, in ticks; None before the first.
         watermark: W of the stream: its windows up to this tick are answered; None before the first.
         is_idle: Whether it has been silent for so long that it holds no other stream back.
     """
 
-    rows: int = 0
-    late_rows: int = 0
-    bad_rows: int = 0
     seen: int | None = None
     watermark: int | None = None
     is_idle: bool = False
 
 
-@dataclass(frozen=True)
-class RunProgress:
+@dataclass(frozen=True, kw_only=True)
+class RunProgress(Counts):
     """What a run has seen and done since its first start, and how its last batch went.
+
+    Final aggregations include those for a state that a worker had to read again.
 
     Attributes:
         is_active: Whether batches are run.
         queries: How many queries there are.
         batches: How many batches have finished.
-        rows: Rows that came in.
-        late_rows: Rows below the watermark, which were dropped.
-        bad_rows: Rows without a usable time, which were dropped.
         results: Rows of results by query, for those that run.
-        errors: Failed values by query: overflow, division by zero, a bad cast.
         seen: The largest event time, in ticks; None before the first.
         watermark: Windows up to this tick are answered; None before the first. Where there are
             several streams, the least of theirs.
@@ -55,37 +48,20 @@ class RunProgress:
         state_bytes: Bytes of all state.
         batch_rows: Rows of the last batch.
         batch_seconds: How long the last batch took on the driver.
-        partial_aggregations: Updates of partials by rows; one that several queries share is one.
-        final_aggregations: Aggregations along time, which make windows of slices; those for a state
-            that a worker had to read again included.
-        cell_aggregations: Aggregations along cells, which make partials of a predicate of those of
-            its cells, or slices of a query's own of the shared ones.
         streams: Each stream by its name; one that has none is called ``stream``.
     """
 
     is_active: bool
     queries: int
     batches: int
-    rows: int
-    late_rows: int
-    bad_rows: int
     results: dict[str, int]
-    errors: dict[str, int]
     seen: int | None
     watermark: int | None
     lag: float | None
     state_bytes: int
     batch_rows: int
     batch_seconds: float
-    partial_aggregations: int = 0
-    final_aggregations: int = 0
-    cell_aggregations: int = 0
-    streams: Mapping[str, StreamProgress] = field(default_factory=dict, kw_only=True)
-
-    @property
-    def aggregations(self) -> int:
-        """All of them: of rows, along cells and along time."""
-        return self.partial_aggregations + self.cell_aggregations + self.final_aggregations
+    streams: Mapping[str, StreamProgress] = field(default_factory=dict)
 
     @property
     def held_by(self) -> str | None:

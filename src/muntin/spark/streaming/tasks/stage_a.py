@@ -142,8 +142,8 @@ class _Task:
         if not self.plan.finals:
             return []
         output = self.job.stage_a(record.plan)(found.rows)
-        counts.errors.update(output.errors)
-        counts.updates += output.updates
+        counts.errors.update(output.counts.errors)
+        counts.updates += output.counts.partial_aggregations
         return output.partials
 
     def _keep(self, name: str, rows: pa.Table) -> None:
