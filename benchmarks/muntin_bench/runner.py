@@ -29,6 +29,16 @@ ABOUT = {
     "streaming": "what a batch costs where much is kept; bytes of checkpoints",
 }
 NAMES = tuple(ABOUT)
+# Long ones can be run part by part: `streaming-slides` is a benchmark as well, with a report of its
+# own, and `run` of its module takes ``part``.
+PARTS = {
+    "streaming": ("slides", "alone", "ranges", "predicates", "checkpoints", "uncached", "groups"),
+}
+REPORTS = tuple(
+    report
+    for name in NAMES
+    for report in (name, *(f"{name}-{part}" for part in PARTS.get(name, ())))
+)
 # Peers are installed into environments of their own first, so they have to be asked for.
 ALL = tuple(name for name in NAMES if name != "peers")
 
@@ -38,12 +48,14 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
     >>> chosen(["spark", "local", "spark"])
     ('spark', 'local')
+    >>> chosen(["streaming-slides"])
+    ('streaming-slides',)
     """
     found: dict[str, None] = {}
     for name in names:
-        if name != "all" and name not in NAMES:
+        if name != "all" and name not in REPORTS:
             known = (*NAMES, "all")
-            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+            hint = did_you_mean(name, (*REPORTS, "all")) or f"there are {', '.join(known)}"
             raise MuntinError(f"there is no benchmark {name!r}", hint=hint)
         found.update(dict.fromkeys(ALL if name == "all" else (name,)))
     return tuple(found)
@@ -60,13 +72,16 @@ def run(name: str, *, quick: bool = False) -> Report:
     begin = time.perf_counter()
     progress.begin(progress.Started(name, time.time()))
     try:
-        runner: Callable[..., Report] = import_module(f"muntin_bench.{name}").run
-        report = runner(quick=quick)
+        whole, _, part = name.partition("-")
+        runner: Callable[..., Report] = import_module(f"muntin_bench.{whole}").run
+        report = runner(quick=quick, part=part) if part else runner(quick=quick)
         progress.step("done")
     finally:
         progress.begin(None)
     taken = time.perf_counter() - begin
-    return replace(report, conditions=conditions(report.uses, quick=quick, seconds=taken))
+    return replace(
+        report, name=name, conditions=conditions(report.uses, quick=quick, seconds=taken)
+    )
 
 
 def attempt(name: str, *, quick: bool = False) -> Report:

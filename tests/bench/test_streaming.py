@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from muntin_bench import runner
 from muntin_bench.report import Report
 from muntin_bench.streaming import predicates, slides
-from muntin_bench.streaming.benchmark import FULL, QUICK, Scale, run_at
+from muntin_bench.streaming.benchmark import FULL, PARTS, QUICK, Scale, run_at
 from muntin_bench.streaming.checkpoints import Written
 from muntin_bench.streaming.own import registered
 from muntin_bench.streaming.predicates import WORKLOADS, Asked
@@ -28,14 +29,20 @@ def report() -> Iterator[Report]:
 
 
 def test_it_reports_every_promise(report: Report) -> None:
-    slid, ranges, asked = report.sections
-    assert len(slid.rows) == 2 * (len(KINDS) + 1)
+    slid, alone, ranges, asked = report.sections
+    assert (len(slid.rows), len(alone.rows)) == (2 * len(KINDS), 2)
     assert len(ranges.rows) == len(KINDS)
     assert len(asked.rows) == 4 * len(WORKLOADS)
     sides = {row[0].split(": ")[1].split(",")[0] for row in asked.rows}
     assert sides == {"polars", "DuckDB", "Muntin"}
     assert len(report.checks) == 2 * (len(KINDS) + 1) + len(KINDS) + 3
     assert all(check.value > 0 for check in report.checks)
+
+
+def test_parts_are_measured_one_by_one() -> None:
+    assert tuple(PARTS) == runner.PARTS["streaming"]
+    (section,) = run_at(TINY, "alone").sections
+    assert "1 group" in section.title
 
 
 def test_aggregations_along_time_keep_their_promise(report: Report) -> None:

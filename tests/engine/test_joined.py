@@ -124,6 +124,24 @@ def test_emit_empty_fills_the_gaps_of_ungrouped_queries() -> None:
     assert _rows(sql, data) == [filled[0], filled[-1]]
 
 
+def test_queries_built_in_python_are_those_of_sql() -> None:
+    built = (
+        muntin.query("q1")
+        .from_("orders", "o")
+        .window(10, 5)
+        .select("o.region", n="count(*)")
+        .join("payments", "o.id = p.order_id", window=5, alias="p")
+        .group_by("o.region")
+        .having("count(*) > 1", "sum(p.amount) > 0")
+    )
+    sql = f"SELECT o.region, count(*) AS n {PAID} GROUP BY o.region"
+    written = parse(f"{sql} HAVING count(*) > 1 AND sum(p.amount) > 0")[0].query
+    assert built.build() == written
+    filled = muntin.query("q1").from_("orders", "o").window(10, 5).select(n="count(*)")
+    filled = filled.join("payments", "o.id = p.order_id", window=5, alias="p").emit_empty()
+    assert filled.build() == parse(f"SELECT count(*) AS n {PAID} EMIT EMPTY")[0].query
+
+
 @pytest.mark.parametrize("exists", ["EXISTS", "NOT EXISTS"])
 def test_rows_with_or_without_a_partner_are_aggregated_as_rows(exists: str) -> None:
     sql = (

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from muntin_bench.conditions import JAVA
 from muntin_bench.report import Check, Report, Section
-from muntin_bench.streaming.checkpoints import KEPT_FULL, KEPT_QUICK, Kept, kept_sections
+from muntin_bench.streaming.checkpoints import (
+    KEPT_FULL,
+    KEPT_QUICK,
+    Kept,
+    by_groups,
+    by_range,
+    spark,
+)
 from muntin_bench.streaming.own import registered
 from muntin_bench.streaming.predicates import (
     ASKED_FULL,
@@ -48,35 +57,76 @@ QUICK = Scale(
 )
 
 
-def run(quick: bool = False) -> Report:
-    """All parts."""
-    return run_at(QUICK if quick else FULL)
+Found = tuple[list[Section], list[Check]]
 
 
-def run_at(scale: Scale) -> Report:
+def run(quick: bool = False, part: str | None = None) -> Report:
+    """All parts, or one of them."""
+    return run_at(QUICK if quick else FULL, part)
+
+
+def run_at(scale: Scale, part: str | None = None) -> Report:
     """Measure as much as the scale says."""
     sections: list[Section] = []
     checks: list[Check] = []
-    with registered():
-        for section, promised in (
-            slides_section(KINDS, scale.grouped, scale.alone),
-            ranges_section(KINDS, scale.ranges, groups=4, slides=scale.ranges),
-        ):
-            sections.append(section)
+    parts = [part] if part is not None else list(PARTS)
+    if scale.kept is None:
+        parts = [each for each in parts if each not in ON_SPARK]
+    with registered(), spark(any(each in ON_SPARK for each in parts)) as running:
+        for each in parts:
+            found, promised = PARTS[each](scale, running)
+            sections += found
             checks += promised
-    about, rows = load(scale.asked)
-    section, promised = predicates_section(rows, scale.asked)
-    sections.append(section)
-    checks += promised
-    if scale.kept is not None:
-        found, promised = kept_sections(scale.kept)
-        sections += found
-        checks += promised
     return Report(
         "streaming",
-        f"{about}, {rows.num_rows:,} rows; slides and checkpoints over seeded rows",
+        "seeded rows; trades for predicates",
         sections=tuple(sections),
         checks=tuple(checks),
         seeds=(0,),
-        uses=("duckdb", "pyspark", JAVA) if scale.kept else ("duckdb",),
+        uses=("duckdb", "pyspark", JAVA) if running is not None else ("duckdb",),
     )
+
+
+def _slides(scale: Scale, _: Any) -> Found:
+    return slides_section(KINDS, scale.grouped)
+
+
+def _alone(scale: Scale, _: Any) -> Found:
+    return slides_section(KINDS[:1], scale.alone)
+
+
+def _ranges(scale: Scale, _: Any) -> Found:
+    return ranges_section(KINDS, scale.ranges, groups=4, slides=scale.ranges)
+
+
+def _predicates(scale: Scale, _: Any) -> Found:
+    return predicates_section(*load(scale.asked), scale.asked)
+
+
+def _checkpoints(scale: Scale, running: Any) -> Found:
+    return by_range(running, _kept(scale), cached=True)
+
+
+def _uncached(scale: Scale, running: Any) -> Found:
+    return by_range(running, _kept(scale), cached=False)
+
+
+def _groups(scale: Scale, running: Any) -> Found:
+    return by_groups(running, _kept(scale))
+
+
+def _kept(scale: Scale) -> Kept:
+    assert scale.kept is not None
+    return scale.kept
+
+
+PARTS: dict[str, Callable[[Scale, Any], Found]] = {
+    "slides": _slides,
+    "alone": _alone,
+    "ranges": _ranges,
+    "predicates": _predicates,
+    "checkpoints": _checkpoints,
+    "uncached": _uncached,
+    "groups": _groups,
+}
+ON_SPARK = ("checkpoints", "uncached", "groups")

@@ -54,22 +54,18 @@ KEPT_FULL = Kept(2_000, (10, 3_600), 100, 10_000, 1_000_000, 100_000, 10)
 KEPT_QUICK = Kept(200, (10, 120), 8, 1_000, 20_000, 5_000, 3)
 
 
-def kept_sections(scale: Kept, running: Any = None) -> tuple[list[Section], list[Check]]:
-    """All tables, in a session of their own unless one runs already."""
-    if running is not None:
-        return _sections(running, scale)
+@contextmanager
+def spark(wanted: bool) -> Iterator[Any]:
+    """A session of its own, or None where none is wanted."""
+    if not wanted:
+        yield None
+        return
     step("starting Spark")
     running = session("muntin-bench", master="local[2]", config={"spark.driver.memory": "3g"})
     try:
-        return _sections(running, scale)
+        yield running
     finally:
         stop(running)
-
-
-def _sections(running: Any, scale: Kept) -> tuple[list[Section], list[Check]]:
-    slides, checks = _by_range(running, scale)
-    groups, check = _by_groups(running, scale)
-    return [slides, groups], [*checks, check]
 
 
 class Feed:
@@ -171,36 +167,32 @@ def _streaming(running: Any, window: str) -> Iterator[Stream]:
             started.stop()
 
 
-def _by_range(running: Any, scale: Kept) -> tuple[Section, list[Check]]:
+def by_range(running: Any, scale: Kept, cached: bool) -> tuple[list[Section], list[Check]]:
     """Batches of one second, one slide each, with a short and with a long window."""
-    rows: list[tuple[str, ...]] = []
-    checks: list[Check] = []
-    for cached, slower in ((True, 1.5), (False, 2.0)):
-        about = "worker cache on" if cached else "worker cache off"
-        step(
-            f"{scale.groups:,} groups, ranges of {scale.ranges[0]} and {scale.ranges[1]} s, {about}"
+    about = "worker cache on" if cached else "worker cache off"
+    step(f"{scale.groups:,} groups, ranges of {scale.ranges[0]} and {scale.ranges[1]} s, {about}")
+    with _worker_cache(cached):
+        found = [_slides(running, scale, size) for size in scale.ranges]
+    rows = [
+        (
+            f"{size:,} s",
+            f"{sum(seconds) / len(seconds) * 1e3:,.0f}",
+            f"{float(np.quantile(seconds, 0.99)) * 1e3:,.0f}",
+            f"{written / len(seconds) / 1e3:,.0f}",
         )
-        with _worker_cache(cached):
-            found = [_slides(running, scale, size) for size in scale.ranges]
-        for size, (seconds, size_written) in zip(scale.ranges, found, strict=True):
-            mean = sum(seconds) / len(seconds)
-            late = float(np.quantile(seconds, 0.99))
-            rows.append(
-                (
-                    f"{size:,} s, {about}",
-                    f"{mean * 1e3:,.0f}",
-                    f"{late * 1e3:,.0f}",
-                    f"{size_written / len(seconds) / 1e3:,.0f}",
-                )
-            )
-        (short, few), (long, many) = found
-        name = f"Spark, a window of {scale.ranges[1]:,} s against {scale.ranges[0]} s, {about}"
-        if cached:
-            checks.append(Check(f"{name}: bytes written under the checkpoint", 1.3, many / few))
-        checks.append(Check.of(f"{name}: time of a batch", slower, _means(long, short)))
+        for size, (seconds, written) in zip(scale.ranges, found, strict=True)
+    ]
+    (short, few), (long, many) = found
+    name = f"Spark, a window of {scale.ranges[1]:,} s against {scale.ranges[0]} s, {about}"
+    checks = [
+        Check(f"{name}: bytes written under the checkpoint", 1.3, many / few),
+        Check.of(f"{name}: time of a batch", 1.5 if cached else 2.0, _means(long, short)),
+    ]
     columns = ("range", "batch: mean, ms", "p99, ms", "kB written a batch")
-    title = f"Spark: {scale.groups:,} groups, slide 1 s, {scale.batches} batches of one second"
-    return Section(title, columns, tuple(rows)), checks
+    title = (
+        f"Spark: {scale.groups:,} groups, slide 1 s, {scale.batches} batches of one second, {about}"
+    )
+    return [Section(title, columns, tuple(rows))], checks
 
 
 def _slides(running: Any, scale: Kept, size: int) -> tuple[list[float], int]:
@@ -229,7 +221,7 @@ def _worker_cache(cached: bool) -> Iterator[None]:
             os.environ.pop(_CACHE, None)
 
 
-def _by_groups(running: Any, scale: Kept) -> tuple[Section, Check]:
+def by_groups(running: Any, scale: Kept) -> tuple[list[Section], list[Check]]:
     """Batches in which no window is due, with few and with many groups in state."""
     window = "[RANGE '1 day' SLIDE '1 day']"
     found: dict[int, list[float]] = {scale.few: [], scale.many: []}
@@ -257,7 +249,7 @@ def _by_groups(running: Any, scale: Kept) -> tuple[Section, Check]:
     columns = ("groups in state", "batch: mean, ms", "slowest, ms", "MB written in all")
     promise = f"Spark, {scale.many:,} groups in state against {scale.few:,}: time of a batch"
     check = Check.of(promise, 2.0, _means(found[scale.many], found[scale.few]))
-    return Section(title, columns, rows), check
+    return [Section(title, columns, rows)], [check]
 
 
 def _means(over: list[float], under: list[float]) -> Ratio:

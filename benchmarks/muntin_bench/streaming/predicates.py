@@ -123,7 +123,9 @@ def load(asked: Asked) -> tuple[str, pa.Table]:
     return "synthetic trades, seed 0", trades(asked.rows, seconds=4 * 86_400).combine_chunks()
 
 
-def predicates_section(rows: pa.Table, asked: Asked) -> tuple[Section, list[Check]]:
+def predicates_section(
+    about: str, rows: pa.Table, asked: Asked
+) -> tuple[list[Section], list[Check]]:
     """Both workloads by every side, answers compared first; planning is not counted."""
     lines: list[tuple[str, ...]] = []
     checks: list[Check] = []
@@ -153,18 +155,21 @@ def predicates_section(rows: pa.Table, asked: Asked) -> tuple[Section, list[Chec
             (f"{workload.name}: {side}", timing.milliseconds, str(timing.over(base)))
             for side, timing in timings.items()
         ]
-        about = f"{asked.many} queries of {workload.name}"
+        which = f"{asked.many} queries of {workload.name}"
         if workload.growth is not None:
             grown = base.over(timings[few])
-            checks.append(Check.of(f"{about} against {asked.few}", workload.growth, grown))
+            checks.append(Check.of(f"{which} against {asked.few}", workload.growth, grown))
         polars = timings[f"polars, {asked.many} queries"].over(base)
-        checks.append(Check.of(f"{about}, polars against ours", workload.ahead, polars, least=True))
+        checks.append(Check.of(f"{which}, polars against ours", workload.ahead, polars, least=True))
         timed.append(
             tuple(replace(each, side=f"{workload.name}: {name}") for name, each in timings.items())
         )
-    title = "bounded: queries that all differ in window and predicate, plans made before"
+    title = (
+        f"bounded, {about}, {rows.num_rows:,} rows: queries that all differ in window and"
+        " predicate, plans made before"
+    )
     columns = ("queries", "ms (range)", "ratio (range)")
-    return Section(title, columns, tuple(lines), tuple(timed)), checks
+    return [Section(title, columns, tuple(lines), tuple(timed))], checks
 
 
 def _planned(questions: Sequence[Question], rows: pa.Table) -> SharedPlan:

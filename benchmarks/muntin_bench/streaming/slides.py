@@ -197,15 +197,13 @@ def _total(turns: list[Cost]) -> Cost:
     return total
 
 
-def slides_section(
-    kinds: Sequence[Kind], grouped: Windows, alone: Windows
-) -> tuple[Section, list[Check]]:
-    """Slides of many groups for every kind, and of a single group for the first."""
+def slides_section(kinds: Sequence[Kind], windows: Windows) -> tuple[list[Section], list[Check]]:
+    """Slides for every kind."""
     rows: list[tuple[str, ...]] = []
     checks: list[Check] = []
-    for kind, windows in [*((kind, grouped) for kind in kinds), (kinds[0], alone)]:
+    groups = "1 group" if windows.groups == 1 else f"{windows.groups:,} groups"
+    for kind in kinds:
         check_answers(kind)
-        groups = "1 group" if windows.groups == 1 else f"{windows.groups:,} groups"
         for prefer in ("throughput", "latency") if LATENCY else ("throughput",):
             about = f"{kind.name}, {groups}"
             about += ', prefer="latency"' if prefer == "latency" else ""
@@ -232,8 +230,8 @@ def slides_section(
         "aggregations along time per entry and answer",
         "along cells",
     )
-    title = "local engine: a slide, by the slices in its window (processor time)"
-    return Section(title, columns, tuple(rows)), checks
+    title = f"local engine: a slide of {groups}, by the slices in its window (processor time)"
+    return [Section(title, columns, tuple(rows))], checks
 
 
 def _row(name: str, cost: Cost, accumulators: int) -> tuple[str, ...]:
@@ -254,7 +252,7 @@ def _bounded(about: str, kind: Kind, share: float) -> Check:
 
 def ranges_section(
     kinds: Sequence[Kind], ranges: int, groups: int, slides: int
-) -> tuple[Section, list[Check]]:
+) -> tuple[list[Section], list[Check]]:
     """Aggregations of many ranges over one stream."""
     rows, checks = [], []
     for kind in kinds:
@@ -265,4 +263,4 @@ def ranges_section(
         rows.append(_row(about, cost, stream.accumulators))
         checks.append(_bounded(about, kind, cost.share(stream.accumulators)))
     columns = ("queries", "mean, ms", "median, ms", "p99, ms", "aggregations along time", "cells")
-    return Section("local engine: many ranges at once", columns, tuple(rows)), checks
+    return [Section("local engine: many ranges at once", columns, tuple(rows))], checks

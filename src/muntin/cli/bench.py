@@ -34,9 +34,9 @@ def check_installed() -> None:
 def _names() -> list[str]:
     if find_spec("muntin_bench") is None:
         return []
-    from muntin_bench import NAMES  # noqa: PLC0415 - the command line starts without it
+    from muntin_bench import REPORTS  # noqa: PLC0415 - the command line starts without it
 
-    return [*NAMES, "all", _COMPARE]
+    return [*REPORTS, "all", _COMPARE]
 
 
 def bench(
@@ -94,11 +94,11 @@ def _run(names: Sequence[str], quick: bool, format_: Output, output: Path) -> No
 
 
 def _write_pages(output: Path, reports: Sequence[Report]) -> None:
-    from muntin_bench import NAMES  # noqa: PLC0415 - as above
+    from muntin_bench import REPORTS  # noqa: PLC0415 - as above
     from muntin_bench.pages import write_pages  # noqa: PLC0415
     from muntin_bench.plots import INSTALL, can_draw  # noqa: PLC0415
 
-    written, problems = write_pages(output, NAMES)
+    written, problems = write_pages(output, REPORTS)
     for path in written:
         _say(f"wrote {path}")
     for problem in problems:

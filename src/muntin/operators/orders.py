@@ -2,8 +2,8 @@
 
 A row that arrives is compared with the window of one stream after the other; what a probe finds
 goes on to the next. Few partners first makes all later steps cheap. The costs are those of
-thesis 002, 5.3: nested loops over windows, values spread evenly, and the smaller set of values
-contained in the larger.
+*Sliding Window Query Processing over Data Streams* (2006), 5.3: nested loops over windows, values
+spread evenly, and the smaller set of values contained in the larger.
 """
 
 from __future__ import annotations

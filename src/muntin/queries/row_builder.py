@@ -55,10 +55,40 @@ WHERE NOT EXISTS (SELECT 1 AS `1` FROM payments [RANGE '1 hour'] AS p WHERE p.or
     inside: bool = False
     shown_as: RowOutput | None = None
     restored: bool = False
+    groups: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    fills: bool = False
 
     def select(self, *expressions: str, **named: str) -> RowBuilder:
-        """Further columns of the results; ``*`` and ``o.*`` take all columns of streams."""
+        """Further columns of the results; ``*`` and ``o.*`` take all columns of streams.
+
+        Where they are aggregates, the rows alive at each window end are aggregated.
+        """
         return replace(self, items=self.items + _items(expressions, named))
+
+    def group_by(self, *expressions: str) -> RowBuilder:
+        """The groups of aggregates; they lead the results.
+
+        >>> from muntin.queries import query
+        >>> paid = query("paid").from_("orders", "o").window(10, 5).select(n="count(*)")
+        >>> paid = paid.join("payments", "o.id = p.id", window=5, alias="p").group_by("o.region")
+        >>> print(paid.having("count(*) > 1").sql())
+        CREATE QUERY paid AS
+        SELECT count(*) AS n
+        FROM orders [RANGE 10 SLIDE 5] AS o
+        JOIN payments [RANGE 5] AS p ON o.id = p.id
+        GROUP BY o.region
+        HAVING count(*) > 1
+        """
+        return replace(self, groups=self.groups + checked(expressions))
+
+    def having(self, *conditions: str) -> RowBuilder:
+        """Conditions that groups must satisfy, all of them."""
+        return replace(self, kept=self.kept + checked(conditions))
+
+    def emit_empty(self, emit: bool = True) -> RowBuilder:
+        """Whether windows without rows give a row too; for aggregates without groups."""
+        return replace(self, fills=emit)
 
     def join(
         self,
@@ -207,6 +237,12 @@ WHERE NOT EXISTS (SELECT 1 AS `1` FROM payments [RANGE '1 hour'] AS p WHERE p.or
         conditions += [f"{word} ({other.select_text(inside)})" for word, other in self.partners]
         if conditions:
             lines.append(f"WHERE {' AND '.join(conditions)}")
+        if self.groups:
+            lines.append(f"GROUP BY {', '.join(self.groups)}")
+        if self.kept:
+            lines.append(f"HAVING {all_of(self.kept)}")
+        if self.fills:
+            lines.append("EMIT EMPTY")
         return "\n".join(lines)
 
 
