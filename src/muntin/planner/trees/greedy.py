@@ -205,11 +205,12 @@ def union_of(bits: Any, members: Any) -> Any:
 @compiled
 def weave_near(near: np.ndarray, left: int, right: int, spare: np.ndarray) -> None:
     """Keep the nearest of two trees' relatives, taking turns."""
-    size = 0
+    row: Any = np.int64(0)
+    size = row
     for each in range(near.shape[1]):
         for tree in (left, right):
             name = near[tree, each]
-            if name >= 0 and size < spare.shape[1] and not listed(spare, 0, size, name):
+            if name >= 0 and size < spare.shape[1] and not listed(spare, row, size, name):
                 spare[0, size] = name
                 size += 1
     for each in range(near.shape[1]):
@@ -282,12 +283,15 @@ def weave(  # noqa: PLR0915 - one loop, whose arrays stay local
     savings = np.full((slots, slots), np.nan)
     columns = np.empty((5, total), np.float64)
     for each in range(total):
-        tree = alive[each]
-        place[tree] = each
-        state[tree, COST] = cost_of(state[tree], prices)
-        write_columns(columns, each, state[tree])
-        state[tree, SLOT] = each if total <= breadth else -1
-    count, tree, start, prepared = total, 0, 0, 0
+        group = alive[each]
+        place[group] = each
+        state[group, COST] = cost_of(state[group], prices)
+        write_columns(columns, each, state[group])
+        state[group, SLOT] = each if total <= breadth else -1
+    # Written out, or numba would compile what takes them once more for the constant 0.
+    count, prepared = total, 0
+    tree: Any = np.int64(0)
+    start: Any = np.int64(0)
     fresh = True
     while True:
         if fresh:
@@ -309,9 +313,9 @@ def weave(  # noqa: PLR0915 - one loop, whose arrays stay local
             prepared += 1
             tree = prepared
             # Pairs with earlier trees are on the lists of those, if all were priced.
-            start = tree if total <= breadth else 0
+            start = tree if total <= breadth else np.int64(0)
             continue
-        start = 0
+        start = np.int64(0)
         tree = highest(best, tops)
         if best[tree] <= 0.0:
             return root

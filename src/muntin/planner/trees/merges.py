@@ -154,9 +154,9 @@ def consider(
 def list_all(
     bits: Any, state: Any, prices: Prices, tree: int, alive: Any, start: int, count: int,
     ids: Any, values: Any, savings: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """List the best partners of a tree among all; gives how many there are."""
-    size = 0
+    size: Any = np.int64(0)  # of this type, or what takes it is compiled for the constant, too
     for each in range(start, count):
         if alive[each] != tree:
             size = consider(bits, state, prices, tree, alive[each], ids, values, size, savings)
@@ -174,7 +174,7 @@ def _bound_savings(
     technique, per_tree, free = prices.technique, prices.per_tree, prices.free
     own, own_count, own_longest = row[EDGES], row[COUNT], row[LONGEST]
     # Ω of SlickDeque (Non-Inv) grows by one a window, and with the partials of the longest.
-    grown = quick_omega(4, own, own_count, 0.0, 0.0, own_longest)
+    grown = quick_omega(np.int64(4), own, own_count, 0.0, 0.0, own_longest)
     for each in range(len(bounds)):
         other = edges[each]
         joint = max(own, other, own + other - own * other)
@@ -197,14 +197,15 @@ def list_likely(
     bits: Any, state: Any, prices: Prices, tree: int, alive: Any, low: int, high: int,
     near: Any, root: Any, ids: Any, values: Any, cheap: Any, chances: Any, savings: Any,
     columns: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """List the best partners of a tree among the likely ones; gives how many there are.
 
     Likely are those that share edges by their slides, and those from place `low` to `high` that
     would be cheapest if edges fell together by chance only. `columns` has edges, windows, longest
     ranges and costs of the trees that are alive, and room for bounds.
     """
-    found = size = 0
+    row: Any = np.int64(0)
+    found = size = row
     bounded = prices.technique > 2
     bounds = columns[4, low:high]
     if bounded:
@@ -220,13 +221,13 @@ def list_likely(
             one, two = state[tree, EDGES], state[other, EDGES]
             edges = max(one, two, one + two - one * two)
             saving = state[other, COST] - merged_cost(state, prices, tree, other, edges)
-            found = keep_best(cheap, chances, 0, found, other, saving)
+            found = keep_best(cheap, chances, row, found, other, saving)
     for each in range(found):
         size = consider(bits, state, prices, tree, cheap[0, each], ids, values, size, savings)
     for each in range(near.shape[1]):
         other = find(root, near[tree, each]) if near[tree, each] >= 0 else tree
         near[tree, each] = other if other != tree else -1
-        known = listed(ids, tree, size, other) or listed(cheap, 0, found, other)
+        known = listed(ids, tree, size, other) or listed(cheap, row, found, other)
         if other != tree and not known:
             size = consider(bits, state, prices, tree, other, ids, values, size, savings)
     return size
