@@ -129,12 +129,12 @@ def _value(kind: pa.DataType, number: int) -> Any:
     return _BEGIN + number * _MINUTE if pa.types.is_timestamp(kind) else number
 
 
-def _varied() -> list[pa.Table]:
+def _varied(count: int = 600, groups: int = 7) -> list[pa.Table]:
     """Rows with NULLs and without, each in memory of both kinds, and very few of them.
 
     Where all strings are empty, only the memory of their bytes cannot be written.
     """
-    some, full = _rows(), _rows(nulls=False)
+    some, full = (_rows(count, nulls=nulls, groups=groups) for nulls in (True, False))
     few = empty = full.slice(0, 1)
     for place, field in enumerate(few.schema):
         if pa.types.is_string(field.type) or pa.types.is_binary(field.type):
@@ -196,13 +196,12 @@ def _calls(invertible: bool) -> Iterator[str]:
 
 
 def _aggregates(invertible: bool) -> None:
-    named = [f"{call} AS v{place}" for place, call in enumerate(_calls(invertible))]
-    texts = [
-        f"SELECT {', '.join(named[place : place + 25])} FROM t {_WINDOWS[0]}{by}"
-        for place in range(0, len(named), 25)
-        for by in ("", " GROUP BY k")
-    ]
-    _run(_varied(), texts)
+    """All of them, 25 at a time: what reads one of a plan's accumulators looks at all of them."""
+    rows, calls = _varied(60, groups=2), list(_calls(invertible))
+    for place in range(0, len(calls), 25):
+        named = (f"{call} AS v{number}" for number, call in enumerate(calls[place : place + 25]))
+        text = f"SELECT {', '.join(named)} FROM t [RANGE '1 hour' SLIDE '40 minutes']"
+        _run(rows, [text, f"{text} GROUP BY k"])
 
 
 def _groups() -> None:
