@@ -19,7 +19,7 @@ ABOUT = {
     "holistic": "distinct values, percentiles, top_k over many windows; DuckDB",
     "joins": "aggregates over joins, beside engines that make the pairs",
     "local": "ten mixed queries in one call, against ten calls of polars",
-    "operators": "window joins of whole streams, against DuckDB",
+    "operators": "joins, absence, distinct: against DuckDB and Spark's own streams",
     "optimizer": "what plans cost, how long planning takes, if estimates hold",
     "papers": "the papers' other figures and tables, with verdicts",
     "peers": "the same queries by other engines, which it installs first",

@@ -14,12 +14,13 @@ from muntin.engine import LocalEngine
 from muntin.engine.answers.families import FIRST_WINDOW
 from muntin.engine.joined import JoinAnswers
 from muntin.engine.tables.feeds import TableFeeds
+from muntin.errors import DataError
 from muntin.expressions.zones import Zone
 from muntin.operators import RowEngine
 from muntin.plan.joined import JoinFinal
 from muntin.plan.operators import RowPlan, StreamSchema, leaves
 from muntin.plan.timeline import Timeline
-from muntin.planner.rows import row_plan
+from muntin.planner.rows import routed, row_plan
 from muntin.queries import RowQuery
 from muntin.results import Answer, TableAnswer
 
@@ -29,8 +30,8 @@ _AT_ONCE = 1 << 22
 _FEW_PAIRS = 1 << 20
 
 
-class Framed(Protocol):
-    """Bounded input of any kind, and what makes a table a frame of that kind."""
+class Described(Protocol):
+    """Bounded input of any kind."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -41,6 +42,10 @@ class Framed(Protocol):
     def zone(self) -> Zone:
         """Where local times are asked for."""
         ...
+
+
+class Framed(Described, Protocol):
+    """Bounded input, and what makes a table a frame of its kind."""
 
     @property
     def restore(self) -> Callable[[pa.Table], Any]:
@@ -63,7 +68,7 @@ class RowOutcome:
     ``rows`` and ``bad_rows``, those without a time, are by stream.
     """
 
-    answers: dict[str, TableAnswer]
+    answers: dict[str, Answer]
     plan: RowPlan
     errors: Counter[str]
     rows: dict[str, int]
@@ -72,7 +77,7 @@ class RowOutcome:
 
 def plan_rows(
     queries: Sequence[RowQuery],
-    frames: Mapping[str, Framed],
+    frames: Mapping[str, Described],
     times: Mapping[str, str],
     tables: Mapping[str, pa.Table],
 ) -> RowPlan:
@@ -111,7 +116,7 @@ def run_rows(
     engine = RowEngine(shown, threads=pa.cpu_count())
     found = engine.close(timed, TableFeeds(shown, tables, failed).join(timed))
     failed.update(engine.errors)
-    answers = {}
+    answers: dict[str, Answer] = {}
     for final in shown.finals:
         first = leaves(final.root)[0].stream
         answers[final.name] = TableAnswer(found[final.name], frames[first].restore)
@@ -208,3 +213,27 @@ def run_joined(
             table = final.schema.empty_table() if table is None else table
             answers[final.name] = TableAnswer(table, frames[final.streams[0]].restore)
     return answers, errors
+
+
+def run_spark_rows(
+    plan: RowPlan, sources: Mapping[str, Any], tables: Mapping[str, pa.Table]
+) -> RowOutcome:
+    """Answer row queries over bounded Spark DataFrames by name, in one job without state.
+
+    Raises:
+        QueryError: For aggregates over joins.
+        DataError: For a folder of files.
+    """
+    from muntin.spark.bounded.rows import run_row_job  # noqa: PLC0415  it needs Spark
+    from muntin.spark.bounded.source import FrameSource  # noqa: PLC0415
+
+    for name, source in sources.items():
+        if not isinstance(source, FrameSource):
+            raise DataError(
+                f"row queries read DataFrames, and {name or 'the input'} is a folder of files",
+                hint="read the files with spark.read, and give that DataFrame",
+            )
+    frames = {name: each.rows() for name, each in sources.items()}
+    found = run_row_job(routed(plan), frames, tables)
+    answers: dict[str, Answer] = dict(found.answers)
+    return RowOutcome(answers, plan, found.errors, dict(found.rows), dict(found.bad_rows))

@@ -376,8 +376,10 @@ def _row_queries() -> None:
         keys = (places, places)
         absent = Exists(left, right, keys, negated=True)
         same = bind_text(f"a_{names[0]} <= b_{names[0]}", Join((left, right), keys).schema)
+        # Two joins of one key share their rows; the one below EXISTS has its own.
         roots: list[Node] = [
             Join((left, right), keys),
+            Join((replace(left, range=60), right), keys),
             Join((absent, right), keys),
             absent,
             replace(absent, residual=same),
@@ -391,7 +393,7 @@ def _row_queries() -> None:
             for place, root in enumerate(roots)
         ]
         finals += [
-            RowFinal("pieces", roots[5], timeline),
+            RowFinal("pieces", Distinct(left), timeline),
             RowFinal("log", absent, timeline, output="changes"),
             RowFinal("ends", absent, timeline, slide=7, range=40),
             RowFinal("came", absent, timeline, slide=7, range=40, show="istream"),

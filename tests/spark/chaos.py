@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 TESTS = Path(__file__).parent.parent
@@ -103,6 +104,24 @@ def check(folder: Path) -> None:
     assert "extra_1" not in {query.name for query in sets[-1]}
     for name, table in answers.items():
         assert_same_rows(output[name], table)
+    for name, table in rows_expected(batches).items():
+        assert table.num_rows, name
+        assert_same_rows(output[name], table)
+
+
+def rows_expected(batches: Sequence[pa.Table]) -> dict[str, pa.Table]:
+    """What queries over rows show of some batches, by a stream in this process."""
+    import muntin
+    from spark.chaos_driver import LATENESS, ROWS
+
+    schemas = {"trades": batches[0].schema}
+    lateness = f"{LATENESS} microseconds"
+    stream = muntin.stream(ROWS, schemas, {"trades": "ts"}, lateness=lateness)
+    found: dict[str, list[pa.Table]] = {}
+    for batch in batches:
+        for name, table in stream.feed(batch, "trades").items():
+            found.setdefault(name, []).append(table)
+    return {name: pa.concat_tables(parts) for name, parts in found.items()}
 
 
 def torment(folder: Path, seed: int, kills: Sequence[Kill], batches: int = BATCHES) -> list[str]:

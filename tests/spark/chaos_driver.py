@@ -33,6 +33,15 @@ CREATE QUERY turnover AS SELECT sum(price * vol) AS value, stddev(price) AS spre
 CREATE QUERY vwap AS SELECT symbol, sum(price * vol) / sum(vol) AS vwap, count(*) AS n
   FROM trades [RANGE '10 minutes' SLIDE '3 minutes'] GROUP BY symbol;
 """
+# Rows with lifetimes: they meet in buckets of their own.
+ROWS = """
+CREATE QUERY pairs AS SELECT x.symbol, x.vol, y.vol AS other FROM trades [RANGE '2 minutes'] x
+  JOIN trades [RANGE '1 minute'] y ON x.symbol = y.symbol WHERE x.vol > y.vol AND y.vol > 500;
+CREATE QUERY alone AS SELECT t.symbol, t.price FROM trades [RANGE '3 minutes'] t
+  WHERE NOT EXISTS (SELECT 1 FROM trades [RANGE '1 minute'] u
+                    WHERE u.symbol = t.symbol AND u.price > t.price);
+CREATE QUERY active AS SELECT DISTINCT symbol FROM trades [RANGE '20 seconds'];
+"""
 EXTRA = """CREATE QUERY extra_{0} AS SELECT symbol, sum(price) AS total, max(vol) AS largest
   FROM trades [RANGE '{1} minutes' SLIDE '2 minutes'] WHERE vol > {0}00 GROUP BY symbol"""
 EXTRAS = 2
@@ -127,7 +136,7 @@ def main(folder: Path, kill: dict[str, Any]) -> None:
             sink = StruckSink(folder / "out", blow, compact_every=3)
     started = run(
         frame,
-        QUERIES,
+        QUERIES + ROWS,
         lateness=f"{LATENESS} microseconds",
         sink=sink,
         checkpoint=folder / "ck",

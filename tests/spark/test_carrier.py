@@ -27,6 +27,7 @@ from muntin.spark.streaming.tasks import head
 from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
 from muntin.spark.streaming.tasks.job import Job
+from muntin.spark.streaming.tasks.memory import WorkerStates
 from muntin.streams import LiveEngine
 
 BUCKETS = 3
@@ -48,7 +49,7 @@ class Cluster:
 
     def __init__(self, folder: Path, rng: random.Random, lateness: int, *, workers: int) -> None:
         self.folder, self.rng, self.lateness = folder, rng, lateness
-        self.workers = [buckets_of._States() for _ in range(workers)]
+        self.workers = [WorkerStates() for _ in range(workers)]
         self.states: dict[int, Any] = {}
         self.batch, self.seen, self.watermark = 0, None, None
         self.plan: str | None = None
@@ -75,7 +76,7 @@ class Cluster:
             writer = StateWriter(StateFolder(self.folder, "run"), self.batch, 0)
             states, tables = {}, {}
             for number in range(BUCKETS):
-                buckets_of._states = self.rng.choice(self.workers)
+                buckets_of.worker_states = self.rng.choice(self.workers)
                 kept = Bucket(job, ONE_PARTITION, number, self.states.get(number))
                 blobs = [to_bytes(half[number]) for half in halves if number in half]
                 self.rng.shuffle(blobs)

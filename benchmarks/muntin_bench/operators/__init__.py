@@ -1,4 +1,4 @@
-"""Joins of whole streams by their windows, against the same joins by DuckDB."""
+"""Row queries over whole streams, against DuckDB, and over Spark streams, against Spark itself."""
 
 from muntin_bench.operators.benchmark import run
 

@@ -1,4 +1,4 @@
-"""Window joins of two whole streams: rows that live together, beside DuckDB's join on a range."""
+"""Row queries: whole streams beside DuckDB, and Spark streams beside Spark's own operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 import muntin
+from muntin.spark import session as started
+from muntin.spark import stop
 from muntin_bench.measure import Timing, measure
+from muntin_bench.operators.streams import FULL, QUICK, stream_sections
 from muntin_bench.progress import step
 from muntin_bench.report import Report
 
@@ -99,5 +102,19 @@ def run(quick: bool = False) -> Report:
         }
         step(f"timing both sides in turn, {repeats} times, {work.name}")
         timings.extend(measure(sides, repeats=repeats).values())
+    step("starting Spark")
+    session = started("muntin-bench", master="local[2]", config={"spark.driver.memory": "3g"})
+    try:
+        sections, checks = stream_sections(session, QUICK if quick else FULL)
+    finally:
+        stop(session)
     data = f"two streams of {rows:,} rows each"
-    return Report("operators", data, tuple(timings), seeds=_SEEDS, uses=("duckdb",))
+    return Report(
+        "operators",
+        data,
+        tuple(timings),
+        tuple(sections),
+        tuple(checks),
+        seeds=_SEEDS,
+        uses=("duckdb", "pyspark"),
+    )

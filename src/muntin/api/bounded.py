@@ -23,6 +23,7 @@ from muntin.plan.joined import by_owner
 from muntin.plan.timeline import Timeline
 from muntin.planner import Draft
 from muntin.planner.placement.optimizers import check_method
+from muntin.planner.rows import refuse_on_spark
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import QueriesLike, Query, RowQuery, all_queries
@@ -177,22 +178,25 @@ def _row_plan(
     time: str | Mapping[str, str],
     tables: Mapping[str, pa.Table],
 ) -> RowPlan:
-    """The plan of row queries, which run over frames in this process."""
+    """The plan of row queries, over frames in this process or over Spark DataFrames."""
     from muntin.lifetimes import plan_rows  # noqa: PLC0415 - the operators bring numba
 
     read = {each.lower() for query in queries for each in query.streams}
-    local = {}
-    for name, frame in frames.items():
-        if isinstance(frame, LocalSource):
-            local[name] = frame
-        elif name in read or not name:
-            raise DataError(
-                f"query {queries[0].name} joins streams or shows rows, which Spark does not run "
-                "yet on bounded data",
-                hint="collect the streams first, for example with toArrow()",
-            )
-    times = {name: of_stream(time, name, "time") for name in local}
-    return plan_rows(queries, local, times, tables)
+    known = {name: frame for name, frame in frames.items() if name in read or not name}
+    local = {name: frame for name, frame in frames.items() if isinstance(frame, LocalSource)}
+    on_spark = {name: frame for name, frame in known.items() if name not in local}
+    if on_spark and len(on_spark) < len(known):
+        raise DataError(
+            f"query {queries[0].name} reads Spark DataFrames and other frames together",
+            hint="make DataFrames of all, or collect them, for example with toArrow()",
+        )
+    given = on_spark or local
+    plan = plan_rows(
+        queries, given, {name: of_stream(time, name, "time") for name in given}, tables
+    )
+    if on_spark:
+        refuse_on_spark(plan)
+    return plan
 
 
 def _outcomes(
@@ -206,9 +210,13 @@ def _outcomes(
     local = {name: frame for name, frame in frames.items() if isinstance(frame, LocalSource)}
     given: dict[str, Answer] = {}
     if row_plan is not None and row_plan.finals:
-        from muntin.lifetimes import run_rows  # noqa: PLC0415 - the operators bring numba
+        from muntin.lifetimes import run_rows, run_spark_rows  # noqa: PLC0415 - they bring numba
 
-        lived = run_rows(row_plan, local, tables)
+        if all(name in local for name in row_plan.streams):
+            lived = run_rows(row_plan, local, tables)
+        else:
+            read = {name: frames[name] for name in row_plan.streams}
+            lived = run_spark_rows(row_plan, read, tables)
         yield "", Outcome(lived.answers, errors=lived.errors)
         # Rows of a stream that aggregates read as well are counted with these.
         for name in [name for name in lived.rows if name not in inputs]:

@@ -14,8 +14,7 @@ from muntin.plan import Strategy
 from muntin.planner.placement.optimizers import check_method
 from muntin.planner.sharing import OptimizerName
 from muntin.planner.techniques import Preferences
-from muntin.queries import QueriesLike
-from muntin.queries import queries as read_queries
+from muntin.queries import QueriesLike, all_queries
 from muntin.sinks import Sink, memory
 from muntin.spark.environment.existing import require_session
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
@@ -151,7 +150,7 @@ def run(
     destination = memory() if sink is None else sink
     aside = read_side_output(side_output, destination)
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
-    asked = read_queries(queries)
+    asked = all_queries(queries)
     spread = spread_of(session, partitions, buckets)
     folder = temporary_folder() if checkpoint is None else checkpoint
     paces = [given.pace for given in inputs]
@@ -169,7 +168,7 @@ def run(
         known = kept.changes()
         static = StaticTables(tables, kept, known.tables if known else {}, zone.name)
         how = Planning(strategy, optimizer, zone, Preferences(technique, prefer), placement)
-        planner = Planner(inputs, kept, static, how)
+        planner = Planner(inputs, kept, static, how, destination.check_outputs)
         runner = BatchRunner(kept, planner, destination, aside, limits, paces)
         heartbeat = heartbeat_of(kept, planner, runner, paces)
         runner.resume(accepts_gaps=accepts_gaps)

@@ -1,5 +1,5 @@
 """Windowed operators that are no aggregates: joins, absences, distinct values, differences."""
 
-from muntin.operators.engine import RowEngine, RowStatistics
+from muntin.operators.engine import RowEngine, RowStatistics, segment_bytes, segment_of
 
-__all__ = ["RowEngine", "RowStatistics"]
+__all__ = ["RowEngine", "RowStatistics", "segment_bytes", "segment_of"]

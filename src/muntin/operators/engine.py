@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from muntin.operators.graph import Graph, Key, Step, Streams
 from muntin.operators.join import WindowJoin
 from muntin.operators.output import Arrivals, ChangeLog, Finals, Output
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
+from muntin.operators.shared_join import JoinStore
 from muntin.operators.state.calendar import CalendarChunk
 from muntin.operators.state.row_log import LogChunk
 from muntin.operators.state.segments import Segment
@@ -52,9 +53,12 @@ class RowEngine:
     Args:
         plan: The queries and their streams.
         threads: As many threads as a large batch may take.
+        assigned: Which joins share a store, as a snapshot says; decided here if not given.
     """
 
-    def __init__(self, plan: RowPlan, threads: int = 1) -> None:
+    def __init__(
+        self, plan: RowPlan, threads: int = 1, assigned: Sequence[int] | None = None
+    ) -> None:
         self.threads = threads
         self._watermarks = dict.fromkeys(plan.streams, ALWAYS)
         self._seen: dict[str, int] = {}
@@ -64,7 +68,7 @@ class RowEngine:
         self._outputs: dict[str, Output] = {}
         self._is_closed = False
         self._plan = RowPlan(plan.streams, ())
-        self._install(plan, {})
+        self._install(plan, {}, (), assigned)
 
     @property
     def plan(self) -> RowPlan:
@@ -122,16 +126,24 @@ class RowEngine:
                 known = ", ".join(self._plan.streams)
                 raise DataError(f"there is no stream {stream!r}", hint=f"known streams: {known}")
 
+    def see(self, seen: Mapping[str, int]) -> None:
+        """Take note of the largest time of each stream, where this engine has only some rows."""
+        for stream, ticks in seen.items():
+            self._seen[stream] = max(self._seen.get(stream, ALWAYS), ticks)
+
     def _see(self, stream: str, batch: pa.Table) -> None:
         timeline = self._plan.streams[stream].timeline
         times = batch.column(timeline.column)
         if batch.num_rows > times.null_count:
             latest = pc.max(pc.drop_null(times) if times.null_count else times)
             ticks = timeline.to_ticks(pa.array([latest], times.type))[0].as_py()
-            self._seen[stream] = max(self._seen.get(stream, ALWAYS), ticks)
+            self.see({stream: ticks})
 
     def _run(self, batches: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         changes: list[Changes] = []
+        for store in self._graph.stores:
+            first, second = (self._watermarks[stream] for stream in store.key.streams)
+            store.run(batches, (first, second))
         for step in self._graph.steps:
             if step.stream is not None:
                 changes.append(step.operator.read(batches.get(step.stream)))
@@ -161,22 +173,34 @@ class RowEngine:
         return min(self._watermarks[stream] for stream in streams)
 
     def adopt(self, plan: RowPlan) -> None:
-        """Go on with other queries over the same streams.
+        """Go on with other queries; streams that stay have the times they had.
 
         Queries that stay are not changed by it. One that joins is complete from its first whole
         instant on: the largest time of all batches before, over the streams it reads, plus its
         longest RANGE; earlier where what it reads was kept for others.
         """
-        if plan.streams != self._plan.streams:
+        before = self._plan.streams
+        if any(
+            before.get(name, each).timeline != each.timeline for name, each in plan.streams.items()
+        ):
             raise DataError(
                 "the streams of the queries have changed", hint="start anew with these streams"
             )
-        self._install(plan, {step.key: step for step in self._graph.steps})
+        self._watermarks = {name: self._watermarks.get(name, ALWAYS) for name in plan.streams}
+        self._rows = {name: self._rows.get(name, 0) for name in plan.streams}
+        known = {step.key: step for step in self._graph.steps}
+        self._install(plan, known, self._graph.stores, None)
 
-    def _install(self, plan: RowPlan, known: Mapping[Key, Step]) -> None:
+    def _install(
+        self,
+        plan: RowPlan,
+        known: Mapping[Key, Step],
+        stores: Sequence[JoinStore],
+        assigned: Sequence[int] | None,
+    ) -> None:
         finals = {final.name: final for final in plan.finals}
         before = {final.name: final for final in self._plan.finals}
-        self._graph = Graph(plan, known, self._first_whole)
+        self._graph = Graph(plan, known, self._first_whole, stores, assigned)
         self._plan = plan
         for final in plan.finals:
             if before.get(final.name) != final:
@@ -213,8 +237,12 @@ class RowEngine:
             for name, root in self._graph.roots.items()
         }
 
-    def snapshot(self) -> bytes:
-        """All that is kept, for `restore` with the same plan."""
+    def snapshot(self, outside: Callable[[Segment], str | None] | None = None) -> bytes:
+        """All that is kept, for `restore` with the same plan.
+
+        Args:
+            outside: Names segments of rows that are written elsewhere, by `segment_bytes`.
+        """
         state = {
             "queries": [final.name for final in self._plan.finals],
             "watermarks": self._watermarks,
@@ -225,15 +253,28 @@ class RowEngine:
             "closed": self._is_closed,
             "starts": [step.since for step in self._graph.steps],
             "steps": [_kept(step.operator) for step in self._graph.steps],
+            "assigned": self._graph.assigned,
+            "stores": [_kept(store) for store in self._graph.stores],
             "outputs": {name: _kept(each) for name, each in self._outputs.items()},
         }
-        return pack(state, _CLASSES)
+        return pack(state, _CLASSES, _only_segments(outside))
 
     @classmethod
-    def restore(cls, plan: RowPlan, data: bytes) -> RowEngine:
-        """An engine that goes on where a snapshot was taken."""
-        state: dict[str, Any] = unpack(data, _CLASSES)
-        engine = cls(plan)
+    def restore(
+        cls,
+        plan: RowPlan,
+        data: bytes | memoryview,
+        inside: Callable[[str], Segment] | None = None,
+    ) -> RowEngine:
+        """An engine that goes on where a snapshot was taken.
+
+        Args:
+            plan: The plan that it was taken of.
+            data: The snapshot.
+            inside: Brings the segments that it has only the names of.
+        """
+        state: dict[str, Any] = unpack(data, _CLASSES, inside)
+        engine = cls(plan, assigned=state["assigned"])
         names = [final.name for final in plan.finals]
         if state["queries"] != names or len(state["steps"]) != len(engine._graph.steps):
             raise DataError(
@@ -249,9 +290,30 @@ class RowEngine:
             engine._outputs[final.name] = output(final, root, engine._since[final.name])
         for step, held in zip(engine._graph.steps, state["steps"], strict=True):
             load(step.operator, held)
+        for store, held in zip(engine._graph.stores, state["stores"], strict=True):
+            load(store, held)
         for name, held in state["outputs"].items():
             load(engine._outputs[name], held)
         return engine
+
+
+def segment_bytes(segment: Segment) -> bytes:
+    """A segment of rows with its index, as it is mapped by `segment_of`."""
+    return pack(segment, _CLASSES)
+
+
+def segment_of(data: memoryview) -> Segment:
+    """The segment that `segment_bytes` wrote, left where it lies: who looks at it reads it."""
+    found: Segment = unpack(data, _CLASSES, mapped=True)
+    return found
+
+
+def _only_segments(
+    outside: Callable[[Segment], str | None] | None,
+) -> Callable[[Any], str | None] | None:
+    if outside is None:
+        return None
+    return lambda value: outside(value) if isinstance(value, Segment) else None
 
 
 def _kept(holder: Any) -> dict[str, Any]:

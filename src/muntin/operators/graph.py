@@ -17,7 +17,9 @@ from muntin.operators.exists import Presence
 from muntin.operators.join import WindowJoin
 from muntin.operators.rows import ALWAYS, Changes, Rows, concat
 from muntin.operators.select import Leaf, Selection
+from muntin.operators.shared_join import JoinStore, SharedJoin
 from muntin.operators.state.keys import check_alike
+from muntin.operators.stores import assign_stores, shareable, stores_of
 from muntin.operators.strict_join import StrictJoin
 from muntin.plan.operators import (
     Column,
@@ -108,12 +110,32 @@ class Graph:
         plan: The queries.
         known: Steps of the plan before, by their keys.
         since: From when on rows of new steps are complete.
+        stores: Stores of the plan before, which joins share.
+        assigned: Which store each join has that could share one, as `assigned` says of a graph;
+            decided here if not given.
     """
 
-    def __init__(self, plan: RowPlan, known: Mapping[Key, Step], since: Since) -> None:
+    def __init__(
+        self,
+        plan: RowPlan,
+        known: Mapping[Key, Step],
+        since: Since,
+        stores: Sequence[JoinStore] = (),
+        assigned: Sequence[int] | None = None,
+    ) -> None:
         self._plan = plan
         self._known = known
         self._since = since
+        nodes = shareable([final.root for final in plan.finals])
+        alone = {node for node in nodes if (node,) in known}
+        if assigned is None:
+            self.stores = assign_stores(nodes, alone, stores, plan.streams)
+        else:
+            self.stores = stores_of(nodes, assigned, plan.streams)
+        self._shared = {node: store for store in self.stores for node in store.nodes}
+        self.assigned = [
+            self.stores.index(self._shared[node]) if node in self._shared else -1 for node in nodes
+        ]
         self._numbers: dict[Key, int] = {}
         self.steps: list[Step] = []
         self.roots: dict[str, int] = {}
@@ -136,6 +158,12 @@ class Graph:
     def _build(self, key: Key, node: Node, context: Context) -> int:
         if isinstance(node, Windowed):
             return self._leaf(key, node)
+        if isinstance(node, Join) and node in self._shared:
+            shared = SharedJoin(node, self._shared[node])
+            return self._put(
+                Step(key, shared, (), (), strict=False, lifetime=lifetime(node),
+                     since=self._complete(node))
+            )  # fmt: skip
         if isinstance(node, Exists) and node.null_aware and node.negated:
             return self._add(_not_in(node), context)
         sources = [self._add(each, context) for each in inputs(node)]

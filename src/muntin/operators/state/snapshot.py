@@ -11,7 +11,7 @@ import dataclasses
 import json
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,35 +19,50 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 
-_MAGIC = b"MNTNROW1"
-_HEAD = struct.Struct("<8sIq")
+# What lies behind the head begins where arrays may begin.
+_MAGIC = b"MNTNROW2"
+_HEAD = struct.Struct("<8sI4xq")
 _LENGTH = struct.Struct("<q")
 
 
-def pack(state: Any, classes: Mapping[str, type]) -> bytes:
+def pack(
+    state: Any, classes: Mapping[str, type], outside: Callable[[Any], str | None] | None = None
+) -> bytes:
     """A tree of plain values, arrays, columns and objects as bytes.
 
-    Objects are of the classes that are named, or have a ``STATE``.
+    Objects are of the classes that are named, or have a ``STATE``. Of an object of these classes
+    that ``outside`` gives a name, only the name is written.
     """
     names = {kind: name for name, kind in classes.items()}
-    blobs = _Blobs()
+    blobs = _Blobs(outside)
     text = json.dumps(_encode(state, names, blobs), separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     body = b"".join([_LENGTH.pack(len(text)), text, *blobs.parts])
     return _HEAD.pack(_MAGIC, zlib.crc32(body), len(body)) + body
 
 
-def unpack(data: bytes, classes: Mapping[str, type]) -> Any:
-    """What `pack` was given; an object with a ``STATE`` comes back as a dict for `load`."""
+def unpack(
+    data: bytes | memoryview,
+    classes: Mapping[str, type],
+    inside: Callable[[str], Any] | None = None,
+    *,
+    mapped: bool = False,
+) -> Any:
+    """What `pack` was given; an object with a ``STATE`` comes back as a dict for `load`.
+
+    ``inside`` brings what only the name was written of. With ``mapped``, data that somebody else
+    has checked is left where it lies, and arrays are read when they are looked at.
+    """
     if len(data) < _HEAD.size or data[:8] != _MAGIC:
         raise DataError("this is no snapshot of rows with lifetimes", hint="give what was saved")
     _, checksum, size = _HEAD.unpack_from(data)
     body = memoryview(data)[_HEAD.size :]
-    if len(body) != size or zlib.crc32(body) != checksum:
+    if len(body) != size or not (mapped or zlib.crc32(body) == checksum):
         raise DataError("the snapshot is damaged", hint="go back to an earlier one")
     (length,) = _LENGTH.unpack_from(body)
     begin = _LENGTH.size + length
-    return _decode(json.loads(bytes(body[_LENGTH.size : begin])), classes, body[begin:])
+    reader = _Reader(classes, body[begin:], inside, mapped)
+    return reader.read(json.loads(bytes(body[_LENGTH.size : begin])))
 
 
 def load(target: Any, state: dict[str, Any]) -> None:
@@ -69,7 +84,8 @@ def _loaded(current: Any, value: Any) -> Any:
 class _Blobs:
     """Bytes behind the structure, each from a place that arrays may begin at."""
 
-    def __init__(self) -> None:
+    def __init__(self, outside: Callable[[Any], str | None] | None) -> None:
+        self.outside = outside or (lambda value: None)
         self.parts: list[bytes] = []
         self.size = 0
 
@@ -97,34 +113,47 @@ def _encode(value: Any, names: Mapping[type, str], blobs: _Blobs) -> Any:
     if isinstance(value, dict):
         return {"dict": [[inner(key), inner(each)] for key, each in value.items()]}
     if type(value) in names:
+        name = blobs.outside(value)
+        if name is not None:
+            return {"outside": name}
         fields = {each.name: inner(getattr(value, each.name)) for each in dataclasses.fields(value)}
         return {"object": [names[type(value)], fields]}
     return {"state": {name: inner(getattr(value, name)) for name in value.STATE}}
 
 
-def _decode(value: Any, classes: Mapping[str, type], blobs: memoryview) -> Any:
-    def inner(each: Any) -> Any:
-        return _decode(each, classes, blobs)
+@dataclasses.dataclass(frozen=True)
+class _Reader:
+    """Reads back what was written: classes by name, the bytes behind, and what lies elsewhere."""
 
-    if not isinstance(value, dict):
-        return value
-    [(kind, held)] = value.items()
-    if kind == "array":
-        dtype, shape, begin = held
-        count = int(np.prod(shape))
-        return np.frombuffer(blobs, dtype, count, begin).reshape(shape).copy()
-    if kind == "column":
-        begin, size = held
-        return _column_of(blobs[begin : begin + size])
-    if kind in ("list", "tuple"):
-        found = [inner(each) for each in held]
-        return found if kind == "list" else tuple(found)
-    if kind == "dict":
-        return {inner(key): inner(each) for key, each in held}
-    if kind == "object":
-        name, fields = held
-        return classes[name](**{each: inner(one) for each, one in fields.items()})
-    return {name: inner(each) for name, each in held.items()}
+    classes: Mapping[str, type]
+    blobs: memoryview
+    inside: Callable[[str], Any] | None
+    mapped: bool
+
+    def read(self, value: Any) -> Any:
+        """A value, and all that it is made of."""
+        if not isinstance(value, dict):
+            return value
+        [(kind, held)] = value.items()
+        if kind == "array":
+            dtype, shape, begin = held
+            found = np.frombuffer(self.blobs, dtype, int(np.prod(shape)), begin).reshape(shape)
+            return found if self.mapped else found.copy()
+        if kind == "column":
+            begin, size = held
+            return _column_of(self.blobs[begin : begin + size])
+        if kind == "outside":
+            assert self.inside is not None
+            return self.inside(held)
+        if kind in ("list", "tuple"):
+            several = [self.read(each) for each in held]
+            return several if kind == "list" else tuple(several)
+        if kind == "dict":
+            return {self.read(key): self.read(each) for key, each in held}
+        if kind == "object":
+            name, fields = held
+            return self.classes[name](**{each: self.read(one) for each, one in fields.items()})
+        return {name: self.read(each) for name, each in held.items()}
 
 
 def _column_bytes(column: pa.Array) -> bytes:

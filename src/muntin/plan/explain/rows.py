@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from muntin.display import count
 from muntin.plan.explain.formats import FORMATS, Format, check_format
@@ -40,13 +40,17 @@ _OUTPUTS = {
 _SETS = {"all": "EXCEPT ALL", "except": "EXCEPT", "intersect": "INTERSECT"}
 
 
-def explain_rows(plan: RowPlan, format: Format = "text") -> str:  # noqa: A002
-    """A row plan in one of the formats of plans."""
+def explain_rows(
+    plan: RowPlan,
+    format: Format = "text",  # noqa: A002
+    spread: Mapping[str, tuple[str, ...]] | None = None,
+) -> str:
+    """A row plan in one of the formats of plans; ``spread`` as in `RoutedPlan`."""
     check_format(format, FORMATS)
-    return FORMATS[format](render_rows(plan))
+    return FORMATS[format](render_rows(plan, spread))
 
 
-def render_rows(plan: RowPlan) -> Item:
+def render_rows(plan: RowPlan, spread: Mapping[str, tuple[str, ...]] | None = None) -> Item:
     """A row plan as a tree of items; ids and order do not change from run to run."""
     numbers = _Numbers()
     rows = {final.name: final for final in plan.finals}
@@ -57,7 +61,10 @@ def render_rows(plan: RowPlan) -> Item:
         Fact("streams", tuple(plan.streams)),
     )
     children = (
-        *(_final(final, numbers) for final in rows.values()),
+        *(
+            _final(final, numbers, None if spread is None else spread[final.name])
+            for final in rows.values()
+        ),
         *(_joined(final, pairs.get(final.pairs), numbers) for final in plan.joined),
     )
     return Item("plan", "plan", "RowPlan", facts, children=children)
@@ -74,12 +81,13 @@ class _Numbers:
         return f"operator-{self.last}"
 
 
-def _final(final: RowFinal, numbers: _Numbers) -> Item:
+def _final(final: RowFinal, numbers: _Numbers, spread: tuple[str, ...] | None) -> Item:
     child = _Operators(final, numbers).item(final.root)
     facts = [
         Fact("label", final.root.label, final.root.label),
         Fact("output", _kind(final), _shown(final)),
         Fact("streams", tuple(sorted(final.streams)), _moves(final), aside=True),
+        *([] if spread is None else [Fact("spread", spread, _spread(spread), aside=True)]),
     ]
     return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), (child.id,), (child,))
 
@@ -130,6 +138,14 @@ def _side(final: JoinFinal, side: JoinSide, numbers: _Numbers) -> Item:
     length = f"{ticks:,}" if final.timeline.plain else duration_text(ticks)
     name = f"{side.stream or query.source} [RANGE {length}]"
     return Item(numbers.next(), "side", name, tuple(facts))
+
+
+def _spread(columns: tuple[str, ...]) -> str:
+    if columns:
+        return f"spread over buckets by {', '.join(columns)}"
+    return (
+        "in one bucket: no column is in the keys of all operators, so a single task takes all rows"
+    )
 
 
 def _kind(final: RowFinal) -> str:

@@ -81,6 +81,10 @@ class FrameSource:
         self.schema = arrow_schema(frame.schema)
         self._sample: pa.Table | None = None
 
+    def rows(self) -> DataFrame:
+        """The DataFrame."""
+        return self._frame
+
     def sample(self) -> pa.Table | None:
         """The first rows, where Spark need not compute others for them."""
         if self._sample is None and self._is_cheap():

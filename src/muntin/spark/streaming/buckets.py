@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
@@ -19,17 +19,21 @@ class Buckets:
     partitions. So each bucket has a key whose hash leads to its partition.
 
     Where a run has several streams, each has ``count`` buckets of its own: those of the first
-    stream come first.
+    stream come first. Behind them come as many that no stream owns, once a query brings rows of
+    streams together: a bucket there holds what several streams send it.
 
     >>> Buckets(2, 4).keys
     (2, 0, 4, 1)
     >>> Buckets(2, 4, streams=3).total, Buckets(2, 4, streams=3).stream_of(7)
     (12, 1)
+    >>> Buckets(2, 4, streams=3).with_rows.is_shared(12)
+    True
     """
 
     partitions: int
     count: int
     streams: int = 1
+    has_rows: bool = False
 
     @classmethod
     def by_default(cls, partitions: int) -> Buckets:
@@ -38,8 +42,22 @@ class Buckets:
 
     @property
     def total(self) -> int:
-        """The buckets of all streams."""
-        return self.count * self.streams
+        """The buckets of all streams, and those that no stream owns."""
+        return self.count * (self.streams + self.has_rows)
+
+    @cached_property
+    def with_rows(self) -> Buckets:
+        """The same buckets, and those that no stream owns behind them."""
+        return replace(self, has_rows=True)
+
+    @property
+    def shared(self) -> range:
+        """The buckets that no stream owns."""
+        return range(self.count * self.streams, self.total)
+
+    def is_shared(self, bucket: int) -> bool:
+        """Whether no stream owns a bucket."""
+        return bucket >= self.count * self.streams
 
     def stream_of(self, bucket: int) -> int:
         """The stream whose state a bucket keeps."""

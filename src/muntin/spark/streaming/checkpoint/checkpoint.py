@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from muntin.aggregators.registry import admit, own
 from muntin.plan import SharedPlan
+from muntin.plan.routes import RoutedPlan
 from muntin.sinks.durable import TEMPORARY, local_path, make_folder, seal, unseal
 from muntin.sinks.sink import SinkError
 from muntin.spark.streaming.buckets import Buckets
@@ -188,9 +189,10 @@ class Checkpoint:
             if old != path:
                 old.unlink(missing_ok=True)
 
-    def save_plan(self, plan: SharedPlan) -> str:
+    def save_plan(self, plan: SharedPlan | RoutedPlan) -> str:
         """Keep a plan, and give it a name by its content."""
-        content = pickle.dumps((_version(), plan, *own(plan.techniques)), protocol=5)
+        techniques = own(plan.techniques) if isinstance(plan, SharedPlan) else ()
+        content = pickle.dumps((_version(), plan, *techniques), protocol=5)
         name = _digest(content)
         self._keep(self.plan_path(name), content)
         return name
@@ -198,6 +200,10 @@ class Checkpoint:
     def plan(self, name: str) -> SharedPlan:
         """A plan that was kept."""
         return load_plan(self.plan_path(name))
+
+    def row_plan(self, name: str) -> RoutedPlan:
+        """A plan of queries over rows that was kept."""
+        return load_row_plan(self.plan_path(name))
 
     def plan_path(self, name: str) -> Path:
         """The file of a plan."""
@@ -311,6 +317,17 @@ def is_begun(root: Path) -> bool:
 
 def load_plan(path: str | os.PathLike[str]) -> SharedPlan:
     """Read a plan from its file."""
+    found: SharedPlan = _load(path)
+    return found
+
+
+def load_row_plan(path: str | os.PathLike[str]) -> RoutedPlan:
+    """Read a plan of queries over rows from its file."""
+    found: RoutedPlan = _load(path)
+    return found
+
+
+def _load(path: str | os.PathLike[str]) -> Any:
     content = _read_named(Path(path))
     try:
         _, plan, *techniques = pickle.loads(content)
@@ -320,8 +337,7 @@ def load_plan(path: str | os.PathLike[str]) -> SharedPlan:
             f"the plan in {path} cannot be read by Muntin {_version()}: {error!r}",
             hint="continue with the version of Muntin that wrote it",
         ) from error
-    found: SharedPlan = plan
-    return found
+    return plan
 
 
 def load_table(path: str | os.PathLike[str]) -> pa.Table:

@@ -35,7 +35,10 @@ _COUNTED = {
     "seen": "the largest event time:",
     "watermark": "the watermark:",
     "state": "the plan:",
+    "row_state": "the plan of rows:",
 }
+_OF_ROWS = ("row_plan", "row_before", "row_state")
+_OF_ALL = ("results", "errors", "row_state")
 _NAME = re.compile(r"(\d{20})\.(record|outcome)\.json")
 _Each = TypeVar("_Each", "StreamRecord", "StreamOutcome")
 
@@ -90,6 +93,8 @@ class BatchRecord:
         offsets: How far each source is read by its end, as Spark's offset log has it.
         arrivals: The files that sources have named so far; see `Arrivals`.
         is_closing: Whether it takes in no rows and answers all windows that are open: the last.
+        row_plan: The name of the plan of queries over rows; None while there were never any.
+        row_before: The name of the plan that their state comes from; None where there is none.
     """
 
     batch: int
@@ -100,6 +105,8 @@ class BatchRecord:
     offsets: Sequence[str] = ()
     arrivals: Sequence[str] = ()
     is_closing: bool = False
+    row_plan: str | None = None
+    row_before: str | None = None
 
     def to_content(self) -> dict[str, Any]:
         """The record as values that JSON can hold."""
@@ -164,6 +171,7 @@ class BatchOutcome:
             there is no state. The next batch must find the same.
         files: The files of state that the next batch may read: the batches of each partition.
         aggregations: Those of rows, along time and along cells.
+        row_state: The name of the plan that the state of queries over rows is of.
     """
 
     batch: int = -1
@@ -176,6 +184,7 @@ class BatchOutcome:
     tokens: Sequence[str] = ()
     files: Sequence[Sequence[int]] = ()
     aggregations: Sequence[int] = (0, 0, 0)
+    row_state: str | None = None
 
     @property
     def rows(self) -> int:
@@ -202,8 +211,14 @@ class BatchOutcome:
 
 
 def _with_streams(content: dict[str, Any]) -> dict[str, Any]:
-    """What is written: the values of a single stream stand among those of the batch."""
+    """What is written: the values of a single stream stand among those of the batch.
+
+    Nothing is said about queries over rows where there are none.
+    """
     streams = content.pop("streams")
+    for name in _OF_ROWS:
+        if name in content and content[name] is None:
+            del content[name]
     return {**content, **streams[0]} if len(streams) == 1 else {**content, "streams": streams}
 
 
@@ -319,6 +334,7 @@ class RecordLog:
             content = read_sealed(path, self._run) or {}
             for stream in content.get("streams", [content]):
                 found |= {stream.get("plan"), stream.get("before"), stream.get("state")}
+            found |= {content.get(name) for name in _OF_ROWS}
             found |= set(content.get("tables", {}).values())
         return {name for name in found if name is not None}
 
@@ -359,5 +375,5 @@ def _check_repeat(known: BatchOutcome, found: BatchOutcome) -> None:
 
 def _counted(outcome: BatchOutcome, name: str) -> Iterator[object]:
     """What an outcome says: of all streams together, or of one after the other."""
-    for each in (outcome,) if name in ("results", "errors") else outcome.streams:
+    for each in (outcome,) if name in _OF_ALL else outcome.streams:
         yield getattr(each, name)

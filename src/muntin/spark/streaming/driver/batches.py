@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from muntin import faults
+from muntin.engine.answers.front import Answered
+from muntin.plan.routes import RoutedPlan
 from muntin.sinks import Sink, Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint.arrivals import Arrivals
@@ -30,6 +33,7 @@ from muntin.spark.streaming.driver.watermarks import Pace, moments
 from muntin.spark.streaming.problems import RunError
 from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.job import PROPERTY, Job, current_job, task_context, worker_cache
+from muntin.spark.streaming.tasks.row_bucket import RowAnswers, RowBucket
 from muntin.spark.streaming.tasks.stage_a import NO_TIME
 
 if TYPE_CHECKING:
@@ -76,7 +80,7 @@ class BatchRunner:
         self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
         self.timing = Timing()
         self._shipped: set[str] = set()
-        self._declared: tuple[str, ...] = ()
+        self._declared: tuple[str | None, ...] = ()
         self._cache = worker_cache()
 
     def resume(self, *, accepts_gaps: bool) -> None:
@@ -100,6 +104,7 @@ class BatchRunner:
         self._checkpoint.records.write_outcome(outcome)
         if self._aside is not None:
             self._aside.commit(batch, _aside(reports))
+        self._sink.sink.reach(self._reached(record, outcome))
         self._sink.commit(batch, _written(reports))
         self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
         self.outcome = outcome
@@ -146,7 +151,7 @@ class BatchRunner:
         streams = tuple(
             replace(stream, plan=stream.before or stream.plan) for stream in record.streams
         )
-        return replace(record, streams=streams, is_closing=True)
+        return replace(record, streams=streams, is_closing=True, row_plan=record.row_before)
 
     def _record(self, session: SparkSession, batch: int) -> BatchRecord:
         """The record of a batch: the one it has, if it is over the same rows, or another."""
@@ -166,7 +171,7 @@ class BatchRunner:
         return record
 
     def _decide(self, batch: int, offsets: Sequence[str], arrivals: Sequence[str]) -> BatchRecord:
-        plans, tables, changes = self._planner.next()
+        plans = self._planner.next()
         clock, known = time.time_ns() // 1000, self.outcome.streams
         brought = moments(self._paces, known, clock)
         streams = tuple(
@@ -179,9 +184,21 @@ class BatchRunner:
                 self._horizon(pace, clock),
                 moment,
             )
-            for plan, before, pace, moment in zip(plans, known, self._paces, brought, strict=True)
+            for plan, before, pace, moment in zip(
+                plans.streams, known, self._paces, brought, strict=True
+            )
         )
-        return BatchRecord(batch, streams, clock, tables, changes, offsets, arrivals)
+        return BatchRecord(
+            batch,
+            streams,
+            clock,
+            plans.tables,
+            plans.changes,
+            offsets,
+            arrivals,
+            row_plan=plans.rows,
+            row_before=self.outcome.row_state,
+        )
 
     def _horizon(self, pace: Pace, clock: int) -> int | None:
         ahead = None if pace.is_plain else self._limits.max_ahead
@@ -189,9 +206,32 @@ class BatchRunner:
 
     def _declare(self, record: BatchRecord) -> None:
         plans = tuple(stream.plan for stream in record.streams)
-        if plans != self._declared:
-            self._sink.sink.declare(result_schemas(map(self._planner.named, plans)))
-            self._declared = plans
+        if (*plans, record.row_plan) != self._declared:
+            schemas = result_schemas(map(self._planner.named, plans), self._rows(record))
+            self._sink.sink.declare(schemas)
+            self._declared = (*plans, record.row_plan)
+
+    def _rows(self, record: BatchRecord) -> RoutedPlan | None:
+        """The plan of queries over rows, if a batch has one."""
+        return None if record.row_plan is None else self._planner.rows.named(record.row_plan)
+
+    def _reached(self, record: BatchRecord, outcome: BatchOutcome) -> dict[str, pa.Scalar]:
+        """By query over rows, the least W of the streams it reads, as a time of its results."""
+        rows = self._rows(record)
+        if rows is None:
+            return {}
+        numbers = {name: number for number, name in enumerate(rows.asked.streams)}
+        found = {}
+        for final in rows.asked.finals:
+            marks = [outcome.streams[numbers[name]].watermark for name in final.streams]
+            known = [each for each in marks if each is not None]
+            if len(known) == len(marks):
+                found[final.name] = final.timeline.from_ticks(np.array([min(known)]))[0]
+        return found
+
+    def _buckets(self, record: BatchRecord) -> Buckets:
+        buckets = self._checkpoint.buckets
+        return buckets if record.row_plan is None else buckets.with_rows
 
     def _ship(self, session: SparkSession, record: BatchRecord) -> None:
         """Tell the tasks of this batch what it is, and bring them the files they need."""
@@ -209,6 +249,9 @@ class BatchRunner:
             for name in (stream.plan, stream.before)
             if name is not None
         }
+        for name in (record.row_plan, record.row_before):
+            if name is not None:
+                files[name] = str(self._checkpoint.plan_path(name))
         for name in record.tables.values():
             files[name] = str(self._checkpoint.table_path(name))
         for path in files.values():
@@ -221,13 +264,11 @@ class BatchRunner:
         """Refuse a batch that not all buckets took part in."""
         buckets = {report.bucket for report in reports}
         covered = sum(report.covers for report in reports)
-        if (
-            reports
-            and not len(buckets) == len(reports) == covered == self._checkpoint.buckets.total
-        ):
+        total = self._buckets(record).total
+        if reports and not len(buckets) == len(reports) == covered == total:
             raise RunError(
-                f"batch {record.batch} came back with {len(reports)} of "
-                f"{self._checkpoint.buckets.total} buckets, {covered} of them written",
+                f"batch {record.batch} came back with {len(reports)} of {total} buckets, "
+                f"{covered} of them written",
                 hint="this is a bug in Muntin: nothing of the batch is committed, please report it",
             )
 
@@ -252,6 +293,8 @@ class BatchRunner:
         before = self.outcome
         plans = [self._planner.named(stream.plan) for stream in record.streams]
         names = {final.name for plan in plans for final in plan.finals}
+        rows = self._rows(record)
+        names |= set() if rows is None else {final.name for final in rows.plan.finals}
         results, errors = Counter(before.results), Counter(before.errors)
         for report in reports:
             results.update(report.results)
@@ -270,12 +313,14 @@ class BatchRunner:
             or before.tokens,
             _files(reports, self._checkpoint.buckets.partitions) if reports else before.files,
             _added([before.aggregations, *(report.aggregations for report in reports)]),
+            record.row_plan if reports else before.row_state,
         ).without_others(names)
 
     def _streams(
         self, record: BatchRecord, reports: Sequence[BucketReport]
     ) -> Iterator[StreamOutcome]:
         """Each stream after the batch, by the reports of its own buckets."""
+        # Behind those of all streams are buckets that none of them owns.
         stream_of = self._checkpoint.buckets.stream_of
         for number, (stream, before) in enumerate(
             zip(record.streams, self.outcome.streams, strict=True)
@@ -353,13 +398,20 @@ def close_buckets(
 ) -> Iterator[pa.RecordBatch]:
     """One task's buckets: their open windows, written together."""
     job = current_job()
+    spread = job.buckets(buckets)
     results: dict[str, list[pa.Table]] = {}
     reports = []
     for batch in batches:
         for row in batch.to_pylist():
-            bucket = buckets.numbers[row["bucket"]]
+            bucket = spread.numbers[row["bucket"]]
             held = row["token"], row["written"], row["plan"], row["data"]
-            answered = Bucket(job, buckets, bucket, held).state().close()
+            answered: Answered | RowAnswers
+            steps = (0, 0, 0)
+            if spread.is_shared(bucket):
+                answered = RowBucket(job, spread, bucket, held).close()
+            else:
+                answered = Bucket(job, spread, bucket, held).state().close()
+                steps = (0, answered.steps, answered.cell_steps)
             tables = {name: each for name, each in answered.tables.items() if each.num_rows}
             for name, table in tables.items():
                 results.setdefault(name, []).append(table)
@@ -374,7 +426,7 @@ def close_buckets(
                     found=found,
                     token=found,
                     covers=1,
-                    aggregations=(0, answered.steps, answered.cell_steps),
+                    aggregations=steps,
                 )
             )
     if reports:

@@ -12,7 +12,8 @@ from typing import Any, Self
 from muntin.display import count, html_facts
 from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
-from muntin.queries import DropQuery, QueriesLike, Query, Statement, statements_of
+from muntin.plan.routes import RoutedPlan
+from muntin.queries import AnyQuery, DropQuery, QueriesLike, Statement, statements_of
 from muntin.sinks import Sink
 from muntin.spark.interrupts import ctrl_c
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, is_complete
@@ -20,7 +21,7 @@ from muntin.spark.streaming.checkpoint.records import StreamOutcome
 from muntin.spark.streaming.driver.batches import BatchRunner
 from muntin.spark.streaming.driver.heartbeat import Heartbeat
 from muntin.spark.streaming.driver.inputs import StreamInput
-from muntin.spark.streaming.driver.plans import Planner, result_schemas
+from muntin.spark.streaming.driver.plans import Planner, columns_of, result_schemas
 from muntin.spark.streaming.driver.progress import RunProgress, StreamProgress
 from muntin.spark.streaming.driver.query import StreamDriver
 from muntin.spark.streaming.problems import as_run_error
@@ -55,7 +56,7 @@ class Run:
         self._planner, self._runner = planner, runner
         self._is_released = False
         self._changing = Lock()
-        sink.declare(result_schemas(planner.current))
+        sink.declare(result_schemas(planner.current, planner.rows.current))
         if aside is not None:
             aside.declare(
                 {
@@ -112,7 +113,7 @@ class Run:
         self._check_active()
         self._planner.update_table(name, frame)
 
-    def queries(self) -> list[Query]:
+    def queries(self) -> list[AnyQuery]:
         """The queries that the next batch runs with, in the order they joined."""
         return list(self._planner.catalog)
 
@@ -130,6 +131,10 @@ class Run:
             told = "there are several streams" if stream is None else f"there is no {stream!r}"
             raise MuntinError(told, hint=f"name one of {', '.join(names)}")
         return plans[stream.lower()]
+
+    def row_plan(self) -> RoutedPlan:
+        """The operators of the queries over rows, as of the next batch, and where their rows go."""
+        return self._planner.rows.current
 
     def progress(self) -> RunProgress:
         """What the run has seen and done."""
@@ -283,12 +288,16 @@ class Run:
         """
         record = self._checkpoint.records.record(self._checkpoint.last_committed() + 1)
         found = []
-        for number, (given, plan) in enumerate(
-            zip(self._inputs, self._planner.current, strict=True)
-        ):
-            read = set(plan.columns())
-            if record is not None:
-                read |= set(self._planner.named(record.streams[number].plan).columns())
+        needed = columns_of(self._planner.current, self._planner.rows.current)
+        again: list[set[str]] = [set() for _ in needed]
+        if record is not None:
+            plans = [self._planner.named(stream.plan) for stream in record.streams]
+            rows = self._planner.rows.current
+            if record.row_plan is not None:
+                rows = self._planner.rows.named(record.row_plan)
+            again = columns_of(plans, rows)
+        for given, now, then in zip(self._inputs, needed, again, strict=True):
+            read = now | then
             if self.side_output is not None:
                 read = set(given.source.schema.names)
             found.append([name for name in given.source.schema.names if name in read])

@@ -79,7 +79,7 @@ def heartbeat_of(
     return Heartbeat(
         checkpoint.root,
         paces,
-        lambda: (runner.outcome, [plan.windows for plan in planner.current]),
+        lambda: (runner.outcome, planner.windows),
     )
 
 

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from muntin._typing import Ints
 from muntin.aggregators.registry import own
 from muntin.engine.slices.newcomers import check_streams
 from muntin.errors import Problem, QueryError
 from muntin.expressions.zones import Zone
 from muntin.plan import SharedPlan, Strategy
+from muntin.plan.operators import leaves
+from muntin.plan.routes import RoutedPlan
 from muntin.planner import Draft, Moment, Replanner
 from muntin.planner.continuity import dated
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
-from muntin.queries import Catalog, Query, Statement
+from muntin.queries import AnyQuery, MixedCatalog, Query, RowQuery, Statement
 from muntin.queries.routes import routed
 from muntin.sinks import with_key
 from muntin.spark.streaming.checkpoint.checkpoint import Changes, Checkpoint
 from muntin.spark.streaming.checkpoint.records import BatchOutcome, StreamOutcome
 from muntin.spark.streaming.driver.inputs import StreamInput
+from muntin.spark.streaming.driver.row_plans import RowPlans, check_columns
 from muntin.spark.streaming.driver.statements import parsed, reconcile
 from muntin.spark.streaming.driver.tables import StaticTables
-from muntin.spark.streaming.problems import CheckpointError, RunError
+from muntin.spark.streaming.problems import RunError
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,16 @@ class Planning:
     zone: Zone
     told: Preferences
     placement: str | None = None
+
+
+@dataclass(frozen=True)
+class NextPlans:
+    """What the next batch runs with: plans by name, and the versions of tables and queries."""
+
+    streams: list[str]
+    rows: str | None
+    tables: dict[str, str]
+    changes: int
 
 
 class StreamPlans:
@@ -71,9 +86,9 @@ class StreamPlans:
         # the batch that runs with the version of the queries it was made of.
         self._state: tuple[str, SharedPlan] | None = None
         self.next: SharedPlan | None = None
-        self._running: tuple[str, SharedPlan, Catalog] | None = None
+        self._running: tuple[str, SharedPlan, MixedCatalog] | None = None
 
-    def adopt(self, outcome: StreamOutcome, catalog: Catalog) -> None:
+    def adopt(self, outcome: StreamOutcome, catalog: MixedCatalog) -> None:
         """Take note of what a batch has seen, and of the plan that the state is of."""
         self._outcome, state = outcome, outcome.state
         if state is None or (self._state is not None and self._state[0] == state):
@@ -82,7 +97,8 @@ class StreamPlans:
             plan, is_current = self._running[1], self._running[2] is catalog
         else:
             plan, is_current = self._checkpoint.plan(state), False
-            check_columns(plan, self._given.source.schema)
+            wanted = {name: plan.source.field(name).type for name in plan.columns()}
+            check_columns(wanted, self._given.source.schema)
         self._state = (state, plan)
         self.next = plan if is_current else None
 
@@ -102,7 +118,7 @@ class StreamPlans:
             self.next = self.build(queries)
         return self.next
 
-    def take(self, queries: Sequence[Query], catalog: Catalog) -> str:
+    def take(self, queries: Sequence[Query], catalog: MixedCatalog) -> str:
         """The name of the plan for the next batch, which is kept."""
         plan = self.next = dated(self.current(queries), self._outcome.seen)
         if self._state is not None and self._state[1] is plan:
@@ -139,7 +155,10 @@ class StreamPlans:
 
 
 class Planner:
-    """The queries that run, and the plans that are made of them: one for each stream."""
+    """The queries that run, and the plans that are made of them: one for each stream.
+
+    ``check`` refuses queries by how they show their results, where the sink cannot take them.
+    """
 
     def __init__(
         self,
@@ -147,31 +166,34 @@ class Planner:
         checkpoint: Checkpoint,
         tables: StaticTables,
         how: Planning,
+        check: Callable[[Mapping[str, str]], None] | None = None,
     ) -> None:
-        self._checkpoint, self.tables = checkpoint, tables
+        self._checkpoint, self.tables, self._check = checkpoint, tables, check
         self._names = [given.name for given in inputs]
+        self.rows = RowPlans(inputs, checkpoint, how.zone, tables)
         self._streams = [StreamPlans(given, checkpoint, tables, how) for given in inputs]
         self.lock = RLock()
         self._changes = Changes()
-        self.catalog = Catalog()
+        self.catalog = MixedCatalog()
 
-    def start(self, asked: Sequence[Query], outcome: BatchOutcome) -> None:
+    def start(self, asked: Sequence[AnyQuery], outcome: BatchOutcome) -> None:
         """Begin with the queries of the checkpoint, as far as the caller has not changed them."""
         with self.lock:
             self.adopt(outcome)
             known = self._checkpoint.changes()
-            queries: Iterable[Query] = asked
+            queries: Iterable[AnyQuery] = asked
             if known is not None:
                 self._changes = known
                 queries = reconcile(parsed(known.queries), parsed(known.asked), asked)
-            catalog = Catalog(queries)
-            self._commit(catalog, self._build(catalog), [query.sql() for query in asked])
+            catalog = MixedCatalog(queries)
+            self._commit(catalog, *self._build(catalog), [query.sql() for query in asked])
 
     def adopt(self, outcome: BatchOutcome) -> None:
         """Take note of what a batch has seen, and of the plans that the state is of."""
         with self.lock:
             for stream, each in zip(self._streams, outcome.streams, strict=True):
                 stream.adopt(each, self.catalog)
+            self.rows.adopt(outcome.row_state)
 
     def review(self) -> None:
         """Share anew, from the next batch on, where the optimizer finds that due."""
@@ -188,15 +210,15 @@ class Planner:
         done, and the answer is False.
         """
         with self.lock:
-            catalog = Catalog(self.catalog)
+            catalog = MixedCatalog(self.catalog)
             catalog.apply(statements)
-            plans = self._build(catalog)
+            plans, rows = self._build(catalog)
             if shipped is not None and not all(
-                columns.issuperset(plan.columns())
-                for columns, plan in zip(shipped, plans, strict=True)
+                sent.issuperset(read)
+                for sent, read in zip(shipped, columns_of(plans, rows), strict=True)
             ):
                 return False
-            self._commit(catalog, plans, self._changes.asked)
+            self._commit(catalog, plans, rows, self._changes.asked)
             return True
 
     def refresh(self, table: str) -> None:
@@ -207,7 +229,8 @@ class Planner:
     def update_table(self, name: str, frame: Any) -> None:
         """Join rows of the next batch on with another frame; a name that is new adds a table."""
         with self.lock:
-            joined = any(plan.is_joined(name) for plan in self.current)
+            joined = self.rows.current.is_joined(name)
+            joined = joined or any(plan.is_joined(name) for plan in self.current)
             self._use(self.tables.update(name, frame, is_joined=joined))
 
     def _use(self, versions: dict[str, str]) -> None:
@@ -220,13 +243,36 @@ class Planner:
         with self.lock:
             return [stream.current(queries) for stream, queries in self._routed(self.catalog)]
 
-    def next(self) -> tuple[list[str], dict[str, str], int]:
+    @property
+    def windows(self) -> list[Ints]:
+        """The range, slide and phase of windows over each stream, at whose ends something is due.
+
+        Rows end at any time: an eighth of their lifetime is near enough for those.
+        """
+        rows = self.rows.current.asked
+        found = []
+        for stream, plan in zip(rows.streams, self.current, strict=True):
+            lengths = sorted(
+                {
+                    leaf.range
+                    for final in rows.finals
+                    for leaf in leaves(final.root)
+                    if leaf.stream == stream and leaf.range is not None
+                }
+            )
+            steps = [max(length // 8, 1) for length in lengths]
+            own = [[each + step, step, 0] for each, step in zip(lengths, steps, strict=True)]
+            found.append(np.concatenate([plan.windows, np.array(own, np.int64).reshape(-1, 3)]))
+        return found
+
+    def next(self) -> NextPlans:
         """The names of the plans for the next batch, and the versions of tables and queries."""
         with self.lock:
             names = [
                 stream.take(queries, self.catalog) for stream, queries in self._routed(self.catalog)
             ]
-            return names, dict(self.tables.versions), self._changes.version
+            versions = dict(self.tables.versions), self._changes.version
+            return NextPlans(names, self.rows.take(), *versions)
 
     def named(self, name: str) -> SharedPlan:
         """A plan of a batch."""
@@ -235,13 +281,20 @@ class Planner:
             found = next((plan for plan in known if plan is not None), None)
             return self._checkpoint.plan(name) if found is None else found
 
-    def _commit(self, catalog: Catalog, plans: Sequence[SharedPlan], asked: Sequence[str]) -> None:
+    def _commit(
+        self,
+        catalog: MixedCatalog,
+        plans: Sequence[SharedPlan],
+        rows: RoutedPlan,
+        asked: Sequence[str],
+    ) -> None:
         self._write(catalog, asked)
         self.catalog = catalog
+        self.rows.use(rows)
         for stream, plan in zip(self._streams, plans, strict=True):
             stream.next = plan
 
-    def _write(self, catalog: Catalog, asked: Sequence[str]) -> None:
+    def _write(self, catalog: MixedCatalog, asked: Sequence[str]) -> None:
         changes = Changes(
             self._changes.version + 1,
             tuple(query.sql() for query in catalog),
@@ -251,10 +304,15 @@ class Planner:
         self._checkpoint.write_changes(changes)
         self._changes = changes
 
-    def _build(self, catalog: Catalog) -> list[SharedPlan]:
+    def _build(self, catalog: MixedCatalog) -> tuple[list[SharedPlan], RoutedPlan]:
         """The plans for some queries, or the problems of all of them."""
         plans: list[SharedPlan] = []
         problems: list[Problem] = []
+        rows = self.rows.current
+        try:
+            rows = self.rows.build([each for each in catalog if isinstance(each, RowQuery)])
+        except QueryError as error:
+            problems.extend(error.problems)
         for stream, queries in self._routed(catalog):
             try:
                 plans.append(stream.build(queries))
@@ -262,30 +320,34 @@ class Planner:
                 problems.extend(error.problems)
         if problems:
             raise QueryError(problems)
-        return plans
+        if self._check is not None:
+            shown = {final.name: final.shown for final in rows.asked.finals}
+            self._check({query.name: shown.get(query.name, "windows") for query in catalog})
+        return plans, rows
 
-    def _routed(self, catalog: Catalog) -> Iterator[tuple[StreamPlans, list[Query]]]:
+    def _routed(self, catalog: MixedCatalog) -> Iterator[tuple[StreamPlans, list[Query]]]:
         """Each stream with the queries over it."""
-        asked = routed(catalog, [name or "" for name in self._names])
+        queries = [each for each in catalog if isinstance(each, Query)]
+        asked = routed(queries, [name or "" for name in self._names])
         yield from zip(self._streams, asked.values(), strict=True)
 
 
-def check_columns(plan: SharedPlan, schema: pa.Schema) -> None:
-    """Refuse a stream whose columns are not those that the state was made of."""
-    for name in plan.columns():
-        wanted = plan.source.field(name).type
-        found = schema.field(name).type if name in schema.names else None
-        if found != wanted:
-            what = "is gone" if found is None else f"is {found}, and was {wanted}"
-            raise CheckpointError(
-                f"column {name!r} of the stream {what}",
-                hint="cast or rename it as it was, or start with an empty checkpoint",
-            )
+def columns_of(plans: Sequence[SharedPlan], rows: RoutedPlan) -> list[set[str]]:
+    """The columns of each stream that plans read."""
+    return [
+        set(plan.columns()) | rows.columns(stream)
+        for plan, stream in zip(plans, rows.asked.streams, strict=True)
+    ]
 
 
-def result_schemas(plans: Iterable[SharedPlan]) -> dict[str, pa.Schema]:
-    """The columns of every query's results, and which of them name a row: window and groups."""
-    found = {}
+def result_schemas(
+    plans: Iterable[SharedPlan], rows: RoutedPlan | None = None
+) -> dict[str, pa.Schema]:
+    """The columns of every query's results, and which of them name a row: window and groups.
+
+    Rows of queries over rows have no key: two may be equal.
+    """
+    found = {} if rows is None else {each.name: each.schema for each in rows.plan.finals}
     for plan in plans:
         for final in plan.finals:
             schema = plan.result_schema(final)

@@ -6,15 +6,14 @@ import logging
 from collections.abc import Sequence
 
 from muntin.errors import MuntinError
-from muntin.queries import Query
-from muntin.queries import queries as read_queries
+from muntin.queries import AnyQuery, all_queries
 
 _logger = logging.getLogger("muntin.spark")
 
 
 def reconcile(
-    running: Sequence[Query], before: Sequence[Query], asked: Sequence[Query]
-) -> list[Query]:
+    running: Sequence[AnyQuery], before: Sequence[AnyQuery], asked: Sequence[AnyQuery]
+) -> list[AnyQuery]:
     """The queries to go on with: those that ran, with what the caller changed since.
 
     A query that is asked for as it was before stays as it was, also if it has been removed or
@@ -40,10 +39,10 @@ def reconcile(
     return list(result.values())
 
 
-def parsed(texts: Sequence[str]) -> list[Query]:
+def parsed(texts: Sequence[str]) -> list[AnyQuery]:
     """The queries that a checkpoint holds as SQL."""
     try:
-        return list(read_queries(list(texts))) if texts else []
+        return list(all_queries(list(texts))) if texts else []
     except MuntinError as error:
         raise MuntinError(
             f"a query of the checkpoint is not understood: {error}",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +24,7 @@ from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
 from muntin.spark.streaming.tasks.head import Head, Piece, to_unite
 from muntin.spark.streaming.tasks.job import Job
+from muntin.spark.streaming.tasks.memory import KeptState, worker_states
 from muntin.spark.streaming.tasks.stage_a import NO_TIME
 
 # The token says what the state is, whichever attempt of a task wrote it; ``written`` is another one
@@ -178,7 +178,7 @@ class Bucket:
         """The state that this worker has in its memory, or one from a little before, moved on."""
         if self._state is not None:
             return self._state
-        kept = _states.take((self._job.run, self._bucket))
+        kept = worker_states.take((self._job.run, self._bucket))
         if kept is None or kept.plan != self.head.plan or not self._job.cache:
             return None
         if kept.written != self._written:
@@ -242,8 +242,8 @@ class Bucket:
         if self._state is not None and self._job.cache:
             held = sum(store.moving.nbytes for store in self._state.stores if store.moving)
             size = held + (0 if self.head.base is None else self.head.base.size)
-            kept = _Kept(self._written, self.head.plan, self._state, size)
-            _states.put((self._job.run, self._bucket), kept, self._job.cache << 20)
+            kept = KeptState(self._written, self.head.plan, self._state, size)
+            worker_states.put((self._job.run, self._bucket), kept, self._job.cache << 20)
 
     def row(self) -> tuple[str, str, str, bytes] | None:
         """What Spark is to keep; None where that is as it was."""
@@ -343,37 +343,3 @@ class Bucket:
 
 def _holds_rows(state: State) -> bool:
     return any(store.holds_rows for store in state.stores)
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A state in a worker's memory, what it was written as, its plan, and about how large it is."""
-
-    written: str
-    plan: str
-    state: State
-    size: int
-
-
-class _States:
-    """States of buckets that this worker has seen, so that they are not read again and again.
-
-    One is used only if the state that Spark hands over is the very one, or goes back to it,
-    whatever attempts and restarts there have been.
-    """
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, int], _Kept] = OrderedDict()
-
-    def take(self, key: tuple[str, int]) -> _Kept | None:
-        """The state, which is not kept any longer: it is about to change."""
-        return self._held.pop(key, None)
-
-    def put(self, key: tuple[str, int], kept: _Kept, room: int) -> None:
-        """Keep a state, and as many others as there is room for."""
-        self._held[key] = kept
-        while len(self._held) > 1 and sum(each.size for each in self._held.values()) > room:
-            self._held.popitem(last=False)
-
-
-_states = _States()

@@ -55,15 +55,19 @@ class StateFolder:
         """The file of a batch and partition."""
         return self.path / f"{batch:020d}-{partition}.state"
 
-    def get(self, batch: int, partition: int, name: str, whose: Whose) -> memoryview:
+    def get(
+        self, batch: int, partition: int, name: str, whose: Whose, *, private: bool = False
+    ) -> memoryview:
         """A piece that was put there, as it lies in the file.
+
+        With ``private``, memory that may be written, of this process alone: kernels know no other.
 
         Raises:
             CheckpointError: If the file is missing, damaged, or does not have it.
         """
         path = self.file(batch, partition)
         try:
-            return _opened.get(path, self.run).piece(name)
+            return _opened.get(path, self.run).piece(name, private=private)
         except FileNotFoundError:
             raise CheckpointError(
                 f"{path} is missing, and {whose}, is in it", hint=RESTORE
@@ -161,8 +165,10 @@ class _Mapped:
             raise ValueError(f"it is {footer['file']} of run {footer['run']}")
         self._pieces: dict[str, list[int]] = footer["pieces"]
         self._checked: set[str] = set()
+        self._path = path
+        self._private: memoryview | None = None
 
-    def piece(self, name: str) -> memoryview:
+    def piece(self, name: str, *, private: bool = False) -> memoryview:
         """A piece, if it is what was written."""
         if name not in self._pieces:
             raise ValueError(f"it has no piece {name}")
@@ -172,7 +178,16 @@ class _Mapped:
             if zlib.crc32(found) != checksum:
                 raise ValueError(f"the checksum of its piece {name} does not fit")
             self._checked.add(name)
-        return found
+        if not private:
+            return found
+        if self._private is None:
+            with self._path.open("rb") as file:
+                if _mark(os.fstat(file.fileno())) != self.mark:
+                    raise ValueError("it was replaced while it was read")
+                # Pages are read when they are looked at; what is written stays in this process.
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            self._private = memoryview(mapped)
+        return self._private[begin : begin + size]
 
 
 class _Opened:

@@ -14,8 +14,11 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from muntin.engine.rows.stage_a import StageA
+from muntin.engine.tables.relations import Joiner
 from muntin.plan import SharedPlan
-from muntin.spark.streaming.checkpoint.checkpoint import load_plan, load_table
+from muntin.plan.routes import Feed, RoutedPlan
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.checkpoint.checkpoint import load_plan, load_row_plan, load_table
 from muntin.spark.streaming.checkpoint.records import BatchRecord
 from muntin.spark.streaming.problems import RunError
 
@@ -56,10 +59,25 @@ class Job:
         """A plan of this job."""
         return _plans.get((self.run, name), lambda: load_plan(self._path(name)))
 
+    def row_plan(self, name: str) -> RoutedPlan:
+        """A plan of queries over rows of this job."""
+        return _row_plans.get((self.run, name), lambda: load_row_plan(self._path(name)))
+
+    def buckets(self, streams: Buckets) -> Buckets:
+        """The buckets of this batch, given those of the streams."""
+        return streams if self.record.row_plan is None else streams.with_rows
+
     def stage_a(self, plan: str) -> StageA:
         """Stage A of a plan, with this job's tables."""
         key = (self.run, plan, *sorted(self.record.tables.items()))
         return _stages.get(key, lambda: StageA(self.plan(plan), self._tables()))
+
+    def joiner(self, feed: Feed) -> Joiner:
+        """What joins the rows of a feed with this job's tables."""
+        assert feed.relation is not None
+        relation = feed.relation
+        key = (self.run, feed.name, feed.columns, *sorted(self.record.tables.items()))
+        return _joiners.get(key, lambda: Joiner(relation, self._tables(), feed.columns))
 
     def _tables(self) -> dict[str, pa.Table]:
         return {name: self._table(version) for name, version in self.record.tables.items()}
@@ -155,5 +173,7 @@ class _Kept(Generic[_Item]):
 # is named by its content. There is a plan for each stream, and the one before it.
 _jobs: _Kept[Job] = _Kept(2, lasting=False)
 _plans: _Kept[SharedPlan] = _Kept(16)
+_row_plans: _Kept[RoutedPlan] = _Kept(4)
 _tables: _Kept[pa.Table] = _Kept(8)
 _stages: _Kept[StageA] = _Kept(8)
+_joiners: _Kept[Joiner] = _Kept(8)

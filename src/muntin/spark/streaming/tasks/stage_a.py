@@ -13,14 +13,17 @@ import pyarrow as pa
 from muntin.engine.rows.batches import gathered
 from muntin.engine.slices.partials import PartialBatch, merge
 from muntin.engine.wire import split, to_bytes
+from muntin.operators.feeds import FeedSplitter
 from muntin.plan import SharedPlan
+from muntin.plan.routes import Feed
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
 from muntin.spark.streaming.tasks.rows import AsideNames, sort_out
 
-# A heartbeat goes to every bucket; its counts go to the first one of its stream only.
-SCHEMA = "bucket int, partials binary, latest bigint, counts binary"
+# A heartbeat goes to every bucket; its counts go to the first one of its stream only. To buckets
+# that no stream owns go parcels, and the times of all streams.
+SCHEMA = "bucket int, stream int, partials binary, latest bigint, counts binary"
 # Before every tick: the heartbeat of a task that saw no time.
 NO_TIME = -(2**62)
 # Spark hands rows over in small batches; stage A has a cost of its own for each.
@@ -64,6 +67,25 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class Parcel:
+    """What one task of a stream sends to a bucket that no stream owns: packets by their names."""
+
+    stream: int
+    task: int
+    packets: dict[str, bytes]
+
+    def to_bytes(self) -> bytes:
+        """The parcel as bytes."""
+        return pickle.dumps(self, protocol=5)
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Parcel:
+        """The parcel that `to_bytes` wrote."""
+        parcel: Parcel = pickle.loads(data)
+        return parcel
+
+
+@dataclass(frozen=True)
 class MapStage:
     """The function of a stream's ``mapInArrow``: one task's rows to partials, split by bucket.
 
@@ -80,7 +102,8 @@ class MapStage:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Take in a task's rows; at the end, one row for each bucket."""
-        task = _Task(current_job(), self.stream, None if self.aside is None else self.names)
+        names = None if self.aside is None else self.names
+        task = _Task(current_job(), self.stream, names, self.buckets.count)
         rows = (pa.Table.from_batches([batch]) for batch in batches)
         given = rows if self.read is None else self.read(batches)
         taken = [task.take(chunk) for chunk in gathered(given, _CHUNK)]
@@ -88,28 +111,32 @@ class MapStage:
             attempt = f"a{task_context().taskAttemptId()}"
             united = {name: pa.concat_tables(parts) for name, parts in task.kept.items()}
             task.counts.aside = self.aside.write(task.job.record.batch, attempt, united)
-        yield self._emit(task.plan, _united(task.plan, taken), task.counts)
+        yield self._emit(task, _united(task.plan, taken))
         end_task()
 
-    def _emit(
-        self, plan: SharedPlan, partials: list[PartialBatch], counts: Counts
-    ) -> pa.RecordBatch:
+    def _emit(self, task: _Task, partials: list[PartialBatch]) -> pa.RecordBatch:
         """A row for each bucket: those of other streams must be called too, and are told no time.
 
         An other stream may have no row in this batch, and windows that are due all the same.
         """
-        own = self.buckets.of_stream(self.stream)
-        found = split(plan, partials, self.buckets.count) if partials else {}
-        blobs: list[bytes | None] = [None] * self.buckets.total
+        buckets, counts = task.job.buckets(self.buckets), task.counts
+        own = buckets.of_stream(self.stream)
+        found = split(task.plan, partials, buckets.count) if partials else {}
+        blobs: list[bytes | None] = [None] * buckets.total
         for number, each in found.items():
             blobs[own[number]] = to_bytes(each)
-        latest = [NO_TIME] * self.buckets.total
-        latest[own.start : own.stop] = [counts.latest] * len(own)
-        counted: list[bytes | None] = [None] * self.buckets.total
+        for number, packets in task.packets().items():
+            parcel = Parcel(self.stream, task_context().partitionId(), packets)
+            blobs[buckets.shared[number]] = parcel.to_bytes()
+        latest = [NO_TIME] * buckets.total
+        for told in (own, buckets.shared):
+            latest[told.start : told.stop] = [counts.latest] * len(told)
+        counted: list[bytes | None] = [None] * buckets.total
         counted[own.start] = counts.to_bytes()
         return pa.RecordBatch.from_pydict(
             {
-                "bucket": pa.array(self.buckets.keys, pa.int32()),
+                "bucket": pa.array(buckets.keys, pa.int32()),
+                "stream": pa.array([self.stream] * buckets.total, pa.int32()),
                 "partials": pa.array(blobs, pa.binary()),
                 "latest": pa.array(latest, pa.int64()),
                 "counts": pa.array(counted, pa.binary()),
@@ -120,11 +147,15 @@ class MapStage:
 class _Task:
     """The rows of one task, chunk by chunk; ``names`` are those of rows that are set aside."""
 
-    def __init__(self, job: Job, stream: int, names: AsideNames | None) -> None:
+    def __init__(self, job: Job, stream: int, names: AsideNames | None, buckets: int) -> None:
         self.job, self._record, self._names = job, job.record.streams[stream], names
         self.plan = job.plan(self._record.plan)
         self.counts = Counts()
         self.kept: dict[str, list[pa.Table]] = {}
+        self._feeds: list[tuple[Feed, FeedSplitter]] = []
+        if job.record.row_plan is not None:
+            feeds = job.row_plan(job.record.row_plan).of_number(stream)
+            self._feeds = [(feed, FeedSplitter(feed, buckets)) for feed in feeds]
 
     def take(self, rows: pa.Table) -> list[PartialBatch]:
         """Partials of some rows."""
@@ -139,12 +170,27 @@ class _Task:
         if self._names is not None:
             self._keep(self._names.late, found.late)
             self._keep(self._names.bad, found.bad)
+        for feed, splitter in self._feeds:
+            rows = found.rows
+            if feed.relation is not None:
+                joined = self.job.joiner(feed)(rows)
+                rows = joined.batch
+                counts.errors.update(dict.fromkeys(feed.queries, joined.errors))
+            splitter.take(rows)
         if not self.plan.finals:
             return []
         output = self.job.stage_a(record.plan)(found.rows)
         counts.errors.update(output.counts.errors)
         counts.updates += output.counts.partial_aggregations
         return output.partials
+
+    def packets(self) -> dict[int, dict[str, bytes]]:
+        """The rows for buckets that no stream owns: by bucket, then by the name of the feed."""
+        found: dict[int, dict[str, bytes]] = {}
+        for feed, splitter in self._feeds:
+            for bucket, data in splitter.packets().items():
+                found.setdefault(bucket, {})[feed.name] = data
+        return found
 
     def _keep(self, name: str, rows: pa.Table) -> None:
         if rows.num_rows:

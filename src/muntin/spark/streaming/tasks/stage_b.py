@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from muntin.engine.answers.front import Answered
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint.records import BucketReport
 from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter
 from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
-from muntin.spark.streaming.tasks.stage_a import Counts
+from muntin.spark.streaming.tasks.row_bucket import RowAnswers, RowBucket
+from muntin.spark.streaming.tasks.stage_a import NO_TIME, Counts, Parcel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +35,21 @@ class StateStage:
         """Take in what the map tasks have for a bucket; one row, the bucket's report."""
         import pandas as pd  # noqa: PLC0415  imported in workers only
 
-        job, bucket = current_job(), self.buckets.numbers[int(key[0])]
-        blobs, counts = _collect(frames)
-        partition = bucket % self.buckets.partitions
-        kept = Bucket(job, self.buckets, bucket, stored.getOption)
-        answered = kept.answer(blobs, counts.latest)
+        job = current_job()
+        buckets = job.buckets(self.buckets)
+        bucket = buckets.numbers[int(key[0])]
+        news = _collect(frames)
+        counts, partition = news.counts, bucket % buckets.partitions
+        kept: Bucket | RowBucket
+        answered: Answered | RowAnswers
+        aggregations = (counts.updates, 0, 0)
+        if buckets.is_shared(bucket):
+            kept = RowBucket(job, buckets, bucket, stored.getOption)
+            answered = kept.answer([Parcel.of_bytes(blob) for blob in news.blobs], news.latest)
+        else:
+            kept = Bucket(job, buckets, bucket, stored.getOption)
+            answered = kept.answer(news.blobs, counts.latest)
+            aggregations = (counts.updates, answered.steps, answered.cell_steps)
         tables = answered.tables.items()
         results = {name: table.num_rows for name, table in tables if table.num_rows}
         waiting = self._waiting(job, partition)
@@ -58,10 +70,10 @@ class StateStage:
             kept.token,
             aside=counts.aside,
             files=kept.head.batches(),
-            aggregations=(counts.updates, answered.steps, answered.cell_steps),
+            aggregations=aggregations,
         )
         waiting.tables[bucket] = dict(answered.tables)
-        if len(waiting.tables) == self.buckets.beside(bucket):
+        if len(waiting.tables) == buckets.beside(bucket):
             self._write(job, report, waiting)
         yield pd.DataFrame({"report": [report.to_bytes()]})
 
@@ -87,7 +99,7 @@ class StateStage:
         for _, each in sorted(waiting.tables.items()):
             for name, table in each.items():
                 results.setdefault(name, []).append(table)
-        united = {name: pa.concat_tables(parts) for name, parts in results.items()}
+        united = {name: _united(parts) for name, parts in results.items()}
         attempt = str(task_context().taskAttemptId())
         report.written = self.writer.write(job.record.batch, attempt, united)
         report.covers = len(waiting.tables)
@@ -108,14 +120,32 @@ class _Waiting:
 _task: dict[str, _Waiting] = {}
 
 
-def _collect(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], Counts]:
-    """The partials of all map tasks, and what they counted together."""
-    blobs: list[bytes] = []
-    counts = Counts()
+def _united(parts: Sequence[pa.Table]) -> pa.Table:
+    """The results of several buckets; changes are in order of time, '-' before '+'."""
+    whole = pa.concat_tables(parts)
+    if len(parts) > 1 and whole.column_names[:2] == ["op", "at"]:
+        return whole.sort_by([("at", "ascending"), ("op", "descending")])
+    return whole
+
+
+@dataclass
+class _Collected:
+    """What the map tasks have for a bucket: blobs, counts, and the largest time of each stream."""
+
+    blobs: list[bytes] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+    latest: dict[int, int] = field(default_factory=dict)
+
+
+def _collect(frames: Iterable[pd.DataFrame]) -> _Collected:
+    found = _Collected()
     for frame in frames:
-        blobs += [bytes(blob) for blob in frame["partials"] if blob is not None]
-        counts.latest = max(counts.latest, int(frame["latest"].max()))
+        found.blobs += [bytes(blob) for blob in frame["partials"] if blob is not None]
+        for stream, latest in zip(frame["stream"], frame["latest"], strict=True):
+            if latest > NO_TIME:
+                found.latest[int(stream)] = max(found.latest.get(int(stream), NO_TIME), int(latest))
         for data in frame["counts"]:
             if data is not None:
-                counts.add_bytes(bytes(data))
-    return blobs, counts
+                found.counts.add_bytes(bytes(data))
+    found.counts.latest = max(found.latest.values(), default=NO_TIME)
+    return found

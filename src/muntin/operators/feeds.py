@@ -1,0 +1,105 @@
+"""Rows of a stream on their way to buckets: those that somebody needs, in packets of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from muntin._typing import Ints
+from muntin.expressions import Evaluator
+from muntin.operators.rows import take
+from muntin.operators.select import truths
+from muntin.operators.state.keys import hash_columns
+from muntin.plan.routes import Feed
+
+
+class FeedSplitter:
+    """Splits the rows of one feed by bucket.
+
+    Equal keys go to one bucket: NULLs are equal here, as are NaNs and both zeros.
+
+    Args:
+        feed: The feed.
+        buckets: How many buckets there are.
+    """
+
+    def __init__(self, feed: Feed, buckets: int) -> None:
+        self._feed, self._buckets = feed, buckets
+        self._key = Evaluator(feed.key)
+        self._where = Evaluator(feed.where)
+        self._tables: list[pa.Table] = []
+        self._numbers: list[Ints] = []
+
+    def take(self, rows: pa.Table) -> None:
+        """Take in some rows of the stream."""
+        wanted = self._wanted(rows)
+        sent = rows.select(list(self._feed.columns))
+        if not wanted.all():
+            sent, rows = sent.filter(pa.array(wanted)), rows.filter(pa.array(wanted))
+        keys = tuple(each.values for each in self._key(rows)) if self._feed.key else ()
+        hashes, _ = hash_columns(keys, sent.num_rows)
+        self._tables.append(sent)
+        self._numbers.append((hashes.view(np.uint64) % np.uint64(self._buckets)).astype(np.int64))
+
+    def _wanted(self, rows: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """The rows that some leaf takes, or fails to judge: whoever takes them counts failures."""
+        if not self._feed.where:
+            return np.ones(rows.num_rows, np.bool_)
+        wanted = np.zeros(rows.num_rows, np.bool_)
+        for found in self._where(rows):
+            wanted |= truths(found.values)
+            if found.errors is not None:
+                wanted |= truths(found.errors)
+        return wanted
+
+    def packets(self) -> dict[int, bytes]:
+        """All rows taken in, by bucket, and none after that."""
+        if not self._tables:
+            return {}
+        table = pa.concat_tables(self._tables).combine_chunks()
+        numbers = np.concatenate(self._numbers)
+        self._tables, self._numbers = [], []
+        if not numbers.size:
+            return {}
+        # Few distinct numbers: of 16 bits, they are sorted by counting.
+        small = numbers.astype(np.uint16) if self._buckets <= 1 << 16 else numbers
+        order = np.argsort(small, kind="stable")
+        arrays = tuple(_single(column) for column in table.columns)
+        batch = pa.RecordBatch.from_arrays(list(take(arrays, order)), schema=table.schema)
+        held, firsts = np.unique(numbers[order], return_index=True)
+        ends = [*firsts.tolist()[1:], order.size]
+        return {
+            bucket: _packed(batch.slice(begin, end - begin))
+            for bucket, begin, end in zip(held.tolist(), firsts.tolist(), ends, strict=True)
+        }
+
+
+def unpacked(packets: Sequence[bytes]) -> pa.Table:
+    """The rows of some packets of one feed, one after the other."""
+    tables = []
+    for data in packets:
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            tables.append(reader.read_all())
+    return pa.concat_tables(tables)
+
+
+def gathered_feeds(parcels: Sequence[Mapping[str, bytes]]) -> dict[str, pa.Table]:
+    """The rows of each feed in some parcels, which hold packets by the name of the feed."""
+    packets: dict[str, list[bytes]] = {}
+    for parcel in parcels:
+        for name, data in parcel.items():
+            packets.setdefault(name, []).append(data)
+    return {name: unpacked(held) for name, held in packets.items()}
+
+
+def _packed(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _single(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

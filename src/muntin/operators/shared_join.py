@@ -1,0 +1,398 @@
+"""Joins of the same two streams on the same key: one store of rows for all of them.
+
+They differ in their windows, conditions and columns. A row is kept once, for as long as the longest
+window wants it, with a bit for each condition that it satisfies. New rows meet the kept ones once,
+for the longest windows; each join then picks its pairs by two bits and the distance in time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from muntin._compiled import compiled
+from muntin._typing import Bools, Ints
+from muntin.expressions import Bound, Evaluated, Evaluator
+from muntin.operators.rows import NEVER, NONE, Changes, Columns, Route, Rows, concat, take
+from muntin.operators.select import Condition, truths
+from muntin.operators.state import keys
+from muntin.operators.state.segments import Segment, Segments, begins_of, lives_within, matches
+from muntin.plan.operators import Join, StreamSchema, Windowed
+
+# So many conditions of one stream have a bit each.
+MOST_CONDITIONS = 62
+
+
+@dataclass(frozen=True)
+class StoreKey:
+    """What joins must have in common to share a store: streams, and the keys of both."""
+
+    streams: tuple[str, str]
+    keys: tuple[tuple[Bound, ...], tuple[Bound, ...]]
+
+
+def store_key(node: Join) -> StoreKey | None:
+    """What a join can share with others; None if it is not a join of two windowed streams."""
+    if len(node.inputs) != 2:
+        return None
+    first, second = node.inputs
+    if not isinstance(first, Windowed) or not isinstance(second, Windowed):
+        return None
+    if first.relation is not None or second.relation is not None:
+        return None
+    return StoreKey(
+        (first.stream, second.stream),
+        (_key_columns(first, node.keys[0]), _key_columns(second, node.keys[1])),
+    )
+
+
+def _key_columns(leaf: Windowed, places: Sequence[int]) -> tuple[Bound, ...]:
+    return tuple(leaf.columns[place].value for place in places)
+
+
+def conditions(leaves: Iterable[Windowed]) -> list[Bound | None]:
+    """The conditions of some leaves, each once; None where a leaf has none."""
+    return list(dict.fromkeys(leaf.where for leaf in leaves))
+
+
+class _Side:
+    """One of the two streams: how its rows are read, and those that are kept."""
+
+    STATE = ("kept",)
+
+    def __init__(
+        self, leaves: Sequence[Windowed], key: Sequence[Bound], stream: StreamSchema
+    ) -> None:
+        self._timeline = stream.timeline
+        self._key = tuple(key)
+        # Failures of each condition, and of each column where a condition holds.
+        self._failures: Counter[Bound | tuple[Bound | None, Bound]] = Counter()
+        self._arrange(leaves)
+        self.kept = Segments(self._longest if self._longest < NEVER else 0)
+
+    def _arrange(self, leaves: Sequence[Windowed]) -> None:
+        self.wheres = conditions(leaves)
+        self.columns = list(
+            dict.fromkeys([*self._key, *(each.value for leaf in leaves for each in leaf.columns)])
+        )
+        self._longest = max(NEVER if leaf.range is None else leaf.range for leaf in leaves)
+        self._judge = Evaluator([where for where in self.wheres if where is not None])
+        self._project = Evaluator(self.columns)
+
+    def arrange(self, leaves: Sequence[Windowed]) -> None:
+        """Go on with other leaves: what is kept keeps the columns and bits that are known of it."""
+        columns, wheres = self.columns, self.wheres
+        self._arrange(leaves)
+        bits = [wheres.index(each) if each in wheres else None for each in self.wheres]
+        for segments in self.kept.partitions.values():
+            segments[:] = [self._arranged(each, columns, bits) for each in segments]
+
+    def _arranged(
+        self, segment: Segment, columns: Sequence[Bound], bits: Sequence[int | None]
+    ) -> Segment:
+        held = dict(zip(columns, segment.rows.columns[:-1], strict=True))
+        known = segment.rows.columns[-1].to_numpy()
+        mask = np.zeros(len(segment), np.int64)
+        for bit, before in enumerate(bits):
+            if before is not None:
+                mask |= (known >> before & 1) << bit
+        arranged = [
+            held[each] if each in held else pa.nulls(len(segment), each.type)
+            for each in self.columns
+        ]
+        rows = replace(segment.rows, columns=(*arranged, pa.array(mask)))
+        return replace(segment, rows=rows)
+
+    def read(self, batch: pa.Table | None) -> tuple[Segment, bool]:
+        """New rows that some leaf wants, in order of their keys; whether hashes prove equality."""
+        if batch is None or not batch.num_rows:
+            rows = Rows((*(pa.array([], each.type) for each in self.columns), pa.array(NONE)),
+                        NONE, NONE, NONE)  # fmt: skip
+            return Segment.of(NONE, rows), True
+        mask = self._mask(batch)
+        found = self._project(batch)
+        self._count_failures(found, mask)
+        values = tuple(each.values for each in found)
+        start = np.array(self._timeline.to_ticks(_single(batch.column(self._timeline.column))))
+        width = len(self._key)
+        wanted = (mask != 0) & ~keys.has_null(values[:width], mask.size)
+        hashes, exact = keys.hash_columns(values[:width], mask.size)
+        end = np.full(start.size, NEVER)
+        if self._longest < NEVER:
+            end = np.minimum(start + self._longest, NEVER)
+        rows = Rows((*values, pa.array(mask)), start, start, end)
+        if wanted.all():
+            return Segment.of(hashes, rows), exact
+        chosen = np.flatnonzero(wanted)
+        return Segment.of(hashes[chosen], rows.take(chosen)), exact
+
+    def _mask(self, batch: pa.Table) -> Ints:
+        """A bit for each condition that a row satisfies."""
+        judged = iter(self._judge(batch))
+        mask = np.zeros(batch.num_rows, np.int64)
+        for bit, where in enumerate(self.wheres):
+            if where is None:
+                mask |= 1 << bit
+                continue
+            found = next(judged)
+            self._failures[where] += _failed(found)
+            mask |= truths(found.values).astype(np.int64) << bit
+        return mask
+
+    def _count_failures(self, found: Sequence[Evaluated], mask: Ints) -> None:
+        for column, each in zip(self.columns, found, strict=True):
+            if each.errors is not None:
+                failed = mask[truths(each.errors)]
+                for bit, where in enumerate(self.wheres):
+                    self._failures[where, column] += int((failed >> bit & 1).sum())
+
+    def errors(self, leaf: Windowed) -> int:
+        """How often expressions failed that a leaf takes values from."""
+        judged = 0 if leaf.where is None else self._failures[leaf.where]
+        return judged + sum(self._failures[leaf.where, each.value] for each in leaf.columns)
+
+
+class JoinStore:
+    """The rows of two streams, and the joins that read them.
+
+    Args:
+        key: What the joins have in common.
+        nodes: The joins.
+        streams: The streams by name.
+    """
+
+    STATE = ("_sides", "_exact")
+
+    def __init__(
+        self, key: StoreKey, nodes: Sequence[Join], streams: Mapping[str, StreamSchema]
+    ) -> None:
+        types = [[each.type for each in own] for own in key.keys]
+        keys.check_keys(types[0], "a join")
+        keys.check_alike(*types)
+        self.key, self.nodes = key, list(nodes)
+        self._sides = [
+            _Side(_leaves(nodes, i), key.keys[i], streams[key.streams[i]]) for i in range(2)
+        ]
+        self._exact = True
+        self._found: dict[Join, Changes] = {}
+
+    def arrange(self, nodes: Sequence[Join]) -> None:
+        """Go on with other joins; those that stay are not changed by it."""
+        if list(nodes) != self.nodes:
+            self.nodes = list(nodes)
+            for i, side in enumerate(self._sides):
+                side.arrange(_leaves(nodes, i))
+
+    def has_room(self, node: Join) -> bool:
+        """Whether a join would have bits for its conditions."""
+        return all(
+            len(conditions([*_leaves(self.nodes, i), *_leaves([node], i)])) <= MOST_CONDITIONS
+            for i in range(2)
+        )
+
+    @property
+    def rows_kept(self) -> int:
+        """How many rows are kept."""
+        return sum(len(side.kept) for side in self._sides)
+
+    def errors(self, node: Join) -> int:
+        """How often expressions of a join's leaves failed."""
+        return sum(side.errors(leaf) for side, leaf in zip(self._sides, _two(node), strict=True))
+
+    def run(self, batches: Mapping[str, pa.Table], bounds: tuple[int, int]) -> None:
+        """Take in new rows of both streams, and find the pairs of every join.
+
+        Args:
+            batches: New rows by stream.
+            bounds: The least start of rows that each of the two streams may still give.
+        """
+        fresh = []
+        for side, stream in zip(self._sides, self.key.streams, strict=True):
+            segment, exact = side.read(batches.get(stream))
+            self._exact = self._exact and exact
+            fresh.append(segment)
+        # New rows of the first meet kept ones; those of the second new ones of the first as well.
+        kept = [side.kept.all() for side in self._sides]
+        first = self._pairs([fresh[0]], kept[1], asks=0) if len(fresh[0]) else None
+        met = [*kept[0], *([fresh[0]] if len(fresh[0]) else [])]
+        second = self._pairs(met, [fresh[1]], asks=1) if len(fresh[1]) else None
+        found = [each for each in (first, second) if each is not None]
+        self._found = {node: self._rows(node, found) for node in self.nodes}
+        for side, segment, others in zip(self._sides, fresh, reversed(bounds), strict=True):
+            if len(segment):
+                side.kept.add(segment, others)
+            side.kept.evict(others)
+
+    def changes(self, node: Join) -> Changes:
+        """What the last batch gave to a join, told once."""
+        return self._found.pop(node)
+
+    def _pairs(
+        self, left: Sequence[Segment], right: Sequence[Segment], *, asks: int
+    ) -> _Pairs | None:
+        """Pairs that are alive together by the longest windows and satisfy some condition each."""
+        sides = [list(left), list(right)]
+        [asking] = sides[asks]
+        others = sides[1 - asks] = [
+            each for each in sides[1 - asks] if lives_within(each, asking.first, asking.last)
+        ]
+        if not others:
+            return None
+        found = [matches(each, asking.hashes, asking.start, asking.end) for each in others]
+        begins = begins_of(others)
+        asked = np.concatenate([asking.order[each.asking] for each in found])
+        met = np.concatenate([each.kept + begins[i] for i, each in enumerate(found)])
+        if not asked.size:
+            return None
+        places = (asked, met) if asks == 0 else (met, asked)
+        routes = [
+            Route.of(begins_of(segments), at) for segments, at in zip(sides, places, strict=True)
+        ]
+        columns = [
+            tuple(
+                route.column(arrays)
+                for arrays in zip(*(each.rows.columns for each in segments), strict=True)
+            )
+            for route, segments in zip(routes, sides, strict=True)
+        ]
+        starts = [
+            route.ints([each.rows.start for each in segments])
+            for route, segments in zip(routes, sides, strict=True)
+        ]
+        pairs = _Pairs(columns[0], columns[1], starts[0], starts[1])
+        return pairs if self._exact else pairs.where(self._equal(pairs))
+
+    def _equal(self, pairs: _Pairs) -> Bools:
+        width = len(self.key.keys[0])
+        return keys.equal_rows(pairs.left[:width], pairs.right[:width], pairs.left_start.size)
+
+    def _rows(self, node: Join, found: Sequence[_Pairs]) -> Changes:
+        """The rows of one join among the pairs of all."""
+        left, right = _two(node)
+        both = list(zip(self._sides, (left, right), strict=True))
+        bits = [side.wheres.index(leaf.where) for side, leaf in both]
+        ranges = [NEVER if leaf.range is None else leaf.range for leaf in (left, right)]
+        parts = [Rows.none(node.schema)]
+        for pairs in found:
+            chosen, start, end = choose(
+                *(pairs.masks(0), pairs.masks(1), pairs.left_start, pairs.right_start),
+                *(bits[0], bits[1], ranges[0], ranges[1]),
+            )
+            columns = tuple(
+                held[side.columns.index(each.value)]
+                for (side, leaf), held in zip(both, (pairs.left, pairs.right), strict=True)
+                for each in leaf.columns
+            )
+            if chosen.size < pairs.left_start.size:
+                columns = take(columns, chosen)
+            parts.append(Rows(columns, start, start, end))
+        return Changes.births(concat(parts))
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs by the columns and starts of their two rows; the last column of each holds bits."""
+
+    left: Columns
+    right: Columns
+    left_start: Ints
+    right_start: Ints
+
+    def masks(self, side: int) -> Ints:
+        """The bits of one row of each pair."""
+        return np.array((self.left, self.right)[side][-1])
+
+    def where(self, mask: Bools) -> _Pairs:
+        """The pairs that a mask names."""
+        if mask.all():
+            return self
+        places = np.flatnonzero(mask)
+        return _Pairs(
+            take(self.left, places),
+            take(self.right, places),
+            self.left_start[places],
+            self.right_start[places],
+        )
+
+
+class SharedJoin:
+    """One of the joins that share a store."""
+
+    STATE = ("_next",)
+
+    def __init__(self, node: Join, store: JoinStore) -> None:
+        self._node, self._store = node, store
+        self._condition = Condition(node.residual, node.schema)
+        self._next = 0
+
+    @property
+    def kept(self) -> int:
+        """How many rows the store keeps, for all that share it."""
+        return self._store.rows_kept
+
+    @property
+    def errors(self) -> int:
+        """How often an expression of the join or of its leaves failed."""
+        return self._store.errors(self._node) + self._condition.errors
+
+    def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
+        """The pairs that the store has found for this join."""
+        del inputs, bounds
+        rows = self._store.changes(self._node).born
+        rows = rows.where(self._condition(rows))
+        ids = np.arange(self._next, self._next + len(rows))
+        self._next += len(rows)
+        return Changes.births(Rows(rows.columns, ids, rows.start, rows.end))
+
+
+def _leaves(nodes: Iterable[Join], side: int) -> list[Windowed]:
+    return [_two(node)[side] for node in nodes]
+
+
+def _two(node: Join) -> tuple[Windowed, Windowed]:
+    first, second = node.inputs
+    assert isinstance(first, Windowed)
+    assert isinstance(second, Windowed)
+    return first, second
+
+
+def _failed(found: Evaluated) -> int:
+    return 0 if found.errors is None else int(found.errors.true_count)
+
+
+def _single(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+@compiled
+def choose(
+    left: Ints,
+    right: Ints,
+    left_start: Ints,
+    right_start: Ints,
+    left_bit: int,
+    right_bit: int,
+    left_range: int,
+    right_range: int,
+) -> tuple[Ints, Ints, Ints]:
+    """The pairs whose rows have two bits and live together: their places, starts and ends."""
+    chosen = np.empty(left.size, np.int64)
+    starts = np.empty(left.size, np.int64)
+    ends = np.empty(left.size, np.int64)
+    count = 0
+    for i in range(left.size):
+        if not (left[i] >> left_bit) & (right[i] >> right_bit) & 1:
+            continue
+        one, other = left_start[i], right_start[i]
+        one_end = NEVER if left_range >= NEVER else min(one + left_range, NEVER)
+        other_end = NEVER if right_range >= NEVER else min(other + right_range, NEVER)
+        if one < other_end and other < one_end:
+            chosen[count] = i
+            starts[count] = max(one, other)
+            ends[count] = min(one_end, other_end)
+            count += 1
+    return chosen[:count].copy(), starts[:count].copy(), ends[:count].copy()

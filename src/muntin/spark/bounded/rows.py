@@ -1,0 +1,243 @@
+"""Row queries over bounded Spark DataFrames, in one job without state.
+
+Map tasks send each row that is needed to its bucket, once for each key that queries spread its
+stream by. A task for each bucket runs the operators over all its rows, and its results stay with
+the executors.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from muntin.engine.rows.batches import gathered
+from muntin.engine.tables.relations import Joiner
+from muntin.operators import RowEngine
+from muntin.operators.feeds import FeedSplitter, gathered_feeds
+from muntin.plan.routes import RoutedPlan
+from muntin.spark.bounded.job import cores_of
+from muntin.spark.bounded.results import KeptResults, release_forgotten
+from muntin.spark.frames import quoted, spark_schema
+from muntin.spark.problems import SparkError, worker_trouble
+from muntin.spark.streaming.tasks.rows import sort_out
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# A parcel has packets by feed, or notes of what a task has seen.
+_PARCELS = "bucket int, packets binary, note string"
+_RESULTS = "query string, rows bigint, data binary, note string"
+_NOTHING: dict[str, Any] = {"rows": 0, "bad_rows": 0, "errors": {}}
+_CHUNK = 1 << 18
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass
+class RowsFound:
+    """Results by query, and what was counted: rows and bad rows by stream, failures by query."""
+
+    answers: dict[str, KeptRows]
+    rows: Counter[str] = field(default_factory=Counter)
+    bad_rows: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """The result of a row query that the executors hold."""
+
+    kept: KeptResults
+    query: str
+    schema: pa.Schema
+    num_rows: int
+
+    def table(self) -> pa.Table:
+        """All rows, collected."""
+        return self.frame().toArrow().cast(self.schema)
+
+    def head(self, rows: int) -> pa.Table:
+        """A few rows."""
+        return self.frame().limit(rows).toArrow().cast(self.schema)
+
+    def frame(self) -> DataFrame:
+        """All rows as a Spark DataFrame."""
+        from pyspark.sql.functions import col, lit  # noqa: PLC0415  imported when it is used
+
+        own = self.kept.frame.where(col("query") == lit(self.query)).select("data")
+        frame = own.mapInArrow(_opened, spark_schema(self.schema))
+        # Whoever holds the frame holds what it is read from.
+        frame.__dict__["_muntin_kept"] = self.kept
+        return frame
+
+
+def run_row_job(
+    plan: RoutedPlan, frames: Mapping[str, DataFrame], tables: Mapping[str, pa.Table]
+) -> RowsFound:
+    """Answer row queries over whole streams by name, some joined with tables."""
+    release_forgotten()
+    session = next(iter(frames.values())).sparkSession
+    buckets = cores_of(session)
+    shipped = session.sparkContext.broadcast(pickle.dumps((plan, dict(tables)), protocol=5))
+    sent = [
+        frame.select([quoted(name) for name in _columns(plan, stream)]).mapInArrow(
+            partial(_send, shipped, stream, buckets), _PARCELS
+        )
+        for stream, frame in frames.items()
+        if plan.of_stream(stream)
+    ]
+    parcels = reduce(lambda one, other: one.union(other), sent)
+    # By its place, not by hash: every bucket has a task of its own, and AQE merges none.
+    spread = parcels.repartitionById(buckets, "bucket")
+    frame = spread.mapInArrow(partial(_answer, shipped), _RESULTS).persist()
+    kept = KeptResults(frame, shipped)
+    try:
+        notes = frame.select("query", "rows", "note").toArrow().to_pylist()
+    except BaseException as error:
+        kept.release()
+        if trouble := worker_trouble(str(error)):
+            raise SparkError(trouble[0], hint=trouble[1]) from error
+        raise
+    return _found(plan, kept, notes)
+
+
+def _found(plan: RoutedPlan, kept: KeptResults, notes: list[dict[str, Any]]) -> RowsFound:
+    counts: Counter[str] = Counter()
+    found = RowsFound({})
+    for each in notes:
+        if each["query"] is not None:
+            counts[each["query"]] += each["rows"]
+            continue
+        note = json.loads(each["note"])
+        found.rows.update(note["rows"])
+        found.bad_rows.update(note["bad_rows"])
+        found.errors.update(note["errors"])
+    for final in plan.plan.finals:
+        rows = counts[final.name]
+        found.answers[final.name] = KeptRows(kept, final.name, final.schema, rows)
+    return found
+
+
+def _columns(plan: RoutedPlan, stream: str) -> list[str]:
+    schema = plan.asked.streams[stream].schema
+    needed = plan.columns(stream)
+    return [name for name in schema.names if name in needed]
+
+
+def _send(shipped: Any, stream: str, buckets: int, batches: Batches) -> Batches:
+    """One task's rows of a stream, in parcels; at last a note for every bucket."""
+    plan, tables = _unpacked(shipped)
+    source, feeds = plan.asked.streams[stream], plan.of_stream(stream)
+    splitters = {feed.name: FeedSplitter(feed, buckets) for feed in feeds}
+    joiners = {
+        feed.name: Joiner(feed.relation, tables, feed.columns) for feed in feeds if feed.relation
+    }
+    rows = bad_rows = 0
+    errors: Counter[str] = Counter()
+    latest: int | None = None
+    for given in gathered((pa.Table.from_batches([batch]) for batch in batches), _CHUNK):
+        wanted = pa.schema([source.schema.field(name) for name in given.column_names])
+        typed = given if given.schema.types == wanted.types else given.cast(wanted)
+        found = sort_out(typed, source.timeline, None, None)
+        rows, bad_rows = rows + given.num_rows, bad_rows + found.bad.num_rows
+        if found.latest is not None:
+            latest = found.latest if latest is None else max(latest, found.latest)
+        packets: dict[int, dict[str, bytes]] = {}
+        for feed in feeds:
+            splitter, sent = splitters[feed.name], found.rows
+            if feed.name in joiners:
+                joined = joiners[feed.name](sent)
+                sent = joined.batch
+                errors.update(dict.fromkeys(feed.queries, joined.errors))
+            splitter.take(sent)
+            for bucket, data in splitter.packets().items():
+                packets.setdefault(bucket, {})[feed.name] = data
+        for bucket, each in packets.items():
+            yield _parcel([bucket], [pickle.dumps(each, protocol=5)], [None])
+    counts: dict[str, Any] = {"stream": stream, "latest": latest}
+    counts |= {"rows": rows, "bad_rows": bad_rows, "errors": errors}
+    told = [json.dumps(counts if not bucket else counts | _NOTHING)
+            for bucket in range(buckets)]  # fmt: skip
+    yield _parcel(list(range(buckets)), [None] * buckets, told)
+
+
+def _unpacked(shipped: Any) -> tuple[RoutedPlan, dict[str, pa.Table]]:
+    found: tuple[RoutedPlan, dict[str, pa.Table]] = pickle.loads(shipped.value)
+    return found
+
+
+def _parcel(
+    buckets: Sequence[int], packets: Sequence[bytes | None], notes: Sequence[str | None]
+) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {
+            "bucket": pa.array(buckets, pa.int32()),
+            "packets": pa.array(packets, pa.binary()),
+            "note": pa.array(notes, pa.string()),
+        }
+    )
+
+
+def _answer(shipped: Any, batches: Batches) -> Batches:
+    """The results of one bucket, and a note of what was counted."""
+    plan, _ = _unpacked(shipped)
+    packets: list[dict[str, bytes]] = []
+    rows: Counter[str] = Counter()
+    bad_rows: Counter[str] = Counter()
+    errors: Counter[str] = Counter()
+    seen: dict[str, int] = {}
+    for batch in batches:
+        for each in batch.to_pylist():
+            if each["packets"] is not None:
+                packets.append(pickle.loads(each["packets"]))
+                continue
+            note = json.loads(each["note"])
+            rows[note["stream"]] += note["rows"]
+            bad_rows[note["stream"]] += note["bad_rows"]
+            errors.update(note["errors"])
+            if note["latest"] is not None:
+                for feed in plan.of_stream(note["stream"]):
+                    seen[feed.clock] = max(seen.get(feed.clock, note["latest"]), note["latest"])
+    engine = RowEngine(plan.plan)
+    engine.see(seen)
+    given = gathered_feeds(packets)
+    plain = {name: table for name, table in given.items() if name in plan.plan.streams}
+    joined = {name: table for name, table in given.items() if name not in plain}
+    for name, table in engine.close(plain, joined).items():
+        for begin in range(0, table.num_rows, _CHUNK):
+            part = table.slice(begin, _CHUNK)
+            yield _result(name, part.num_rows, _packed(part), None)
+    counted = {"rows": rows, "bad_rows": bad_rows, "errors": errors + Counter(engine.errors)}
+    yield _result(None, 0, None, json.dumps(counted))
+
+
+def _result(query: str | None, rows: int, data: bytes | None, note: str | None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {
+            "query": pa.array([query], pa.string()),
+            "rows": pa.array([rows], pa.int64()),
+            "data": pa.array([data], pa.binary()),
+            "note": pa.array([note], pa.string()),
+        }
+    )
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _opened(batches: Batches) -> Batches:
+    """The rows in some results."""
+    for batch in batches:
+        for data in batch.column(0).to_pylist():
+            with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+                yield from reader

@@ -1,0 +1,216 @@
+"""Queries over rows with lifetimes on Spark: the same rows as in this process, exactly once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.functions import expr
+
+import muntin
+from muntin import sinks
+from muntin.api import run
+from muntin.errors import DataError
+from muntin.spark.streaming.driver.handle import Run
+from spark.folder_stream import PATIENCE, FolderStream, wait_for_batches
+from spark.test_several_streams import outcome
+
+ORDERS = "ts timestamp, id bigint, buyer string, total double"
+PAYMENTS = "paid_at timestamp, order_id bigint, amount double"
+TIMES = {"orders": "ts", "payments": "paid_at"}
+MINUTE = 60_000_000
+PAID = """CREATE QUERY paid AS SELECT o.id, p.amount, p.paid_at
+  FROM orders [RANGE '30 minutes'] o JOIN payments [RANGE '20 minutes'] p ON o.id = p.order_id
+  WHERE p.amount > 10;"""
+UNPAID = """CREATE QUERY unpaid AS SELECT o.id, o.total FROM orders [RANGE '30 minutes'] o
+  LEFT ANTI JOIN payments [RANGE '1 hour'] p ON o.id = p.order_id AND p.amount >= o.total;"""
+CHANGES = """CREATE QUERY open_orders WITH (output = 'changes') AS
+  SELECT o.id, o.total FROM orders [RANGE '30 minutes'] o
+  WHERE NOT EXISTS (SELECT 1 FROM payments [RANGE '1 hour'] p WHERE p.order_id = o.id);"""
+BUYERS = "CREATE QUERY buyers AS SELECT DISTINCT buyer FROM orders [RANGE '15 minutes'];"
+SEEN = """CREATE QUERY seen AS SELECT id FROM orders [RANGE '10 minutes']
+  EXCEPT SELECT order_id FROM payments [RANGE '40 minutes'];"""
+ANY = """CREATE QUERY quiet AS SELECT o.id FROM orders [RANGE '9 minutes'] o
+  WHERE NOT EXISTS (SELECT 1 FROM payments [RANGE '1 minute'] p WHERE p.amount > 90);"""
+TURNOVER = """CREATE QUERY turnover AS SELECT sum(amount) AS amount
+  FROM payments [RANGE '20 minutes' SLIDE '5 minutes'];"""
+NAMED = """CREATE QUERY named AS SELECT b.name, o.id, p.amount FROM orders [RANGE '30 minutes'] o
+  JOIN names b ON o.buyer = b.buyer JOIN payments [RANGE '20 minutes'] p ON o.id = p.order_id;"""
+NAMES = pa.table({"buyer": ["a", "b", "c"], "name": ["ann", "bob", "cid"]})
+ALL = NAMED + PAID + UNPAID + CHANGES + BUYERS + SEEN + ANY + TURNOVER
+
+
+def orders(rng: random.Random, count: int, minutes: int) -> pa.Table:
+    """Orders in order of time but for some seconds."""
+    times = sorted(rng.randrange(minutes * MINUTE) for _ in range(count))
+    rows = [
+        (time - rng.randrange(MINUTE), rng.randrange(count), rng.choice("abcde"), rng.random() * 90)
+        for time in times
+    ]
+    return _table(rows, pa.schema({"ts": pa.timestamp("us", "UTC"), "id": pa.int64(),
+                                   "buyer": pa.string(), "total": pa.float64()}))  # fmt: skip
+
+
+def payments(rng: random.Random, count: int, minutes: int) -> pa.Table:
+    """Payments of some of the orders."""
+    times = sorted(rng.randrange(minutes * MINUTE) for _ in range(count))
+    rows = [
+        (time - rng.randrange(MINUTE), rng.choice([None, *range(count)]), rng.random() * 100)
+        for time in times
+    ]
+    return _table(rows, pa.schema({"paid_at": pa.timestamp("us", "UTC"), "order_id": pa.int64(),
+                                   "amount": pa.float64()}))  # fmt: skip
+
+
+def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.table(
+        [pa.array(each, field.type) for each, field in zip(columns, schema, strict=True)], schema
+    )
+
+
+def cut(table: pa.Table, count: int) -> list[pa.Table]:
+    """A table in batches."""
+    size = -(-table.num_rows // count)
+    return [table.slice(begin, size) for begin in range(0, table.num_rows, size)]
+
+
+def rows_of(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    """A table as a bag of rows."""
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+class Both:
+    """The same batches for Spark and for a stream in this process."""
+
+    def __init__(self, spark: Any, folder: Path, queries: str, lateness: str = "2 minutes") -> None:
+        self._spark, self._queries, self._lateness = spark, queries, lateness
+        self.folder = folder
+        self.first, self.second = (
+            FolderStream(folder / "orders", ORDERS),
+            FolderStream(folder / "payments", PAYMENTS),
+        )
+        schemas = {
+            "orders": orders(random.Random(0), 1, 2).schema,
+            "payments": payments(random.Random(0), 1, 2).schema,
+        }
+        tables = {"names": NAMES}
+        self.local = muntin.stream(queries, schemas, TIMES, lateness=lateness, tables=tables)
+        self.found: dict[str, list[pa.Table]] = {}
+
+    def start(self, **others: Any) -> Run:
+        streams = {
+            "orders": muntin.files(str(self.first.folder), schema=ORDERS, maxFilesPerTrigger=1),
+            "payments": self.second.frame(self._spark),
+        }
+        options = {"checkpoint": self.folder / "ck", "partitions": 2, "buckets": 3} | others
+        options["tables"] = {"names": NAMES}
+        return run(streams, self._queries, TIMES, lateness=self._lateness, **options)
+
+    def put(self, ordered: pa.Table, paid: pa.Table) -> None:
+        """One batch for both; the stream in this process has W move once, as Spark has."""
+        self.first.put(ordered)
+        self.second.put(paid)
+        self._take(_fed_together(self.local, {"orders": ordered, "payments": paid}))
+
+    def _take(self, results: Any) -> None:
+        for name, table in results.items():
+            self.found.setdefault(name, []).append(table)
+
+    def close(self) -> dict[str, pa.Table]:
+        self._take(self.local.close())
+        return self.results()
+
+    def results(self) -> dict[str, pa.Table]:
+        return {name: pa.concat_tables(parts) for name, parts in self.found.items()}
+
+
+def _fed_together(stream: Any, batches: dict[str, pa.Table]) -> dict[str, pa.Table]:
+    found: dict[str, list[pa.Table]] = {}
+    for name, batch in batches.items():
+        for query, table in stream.feed(batch, name).items():
+            found.setdefault(query, []).append(table)
+    return {name: pa.concat_tables(parts) for name, parts in found.items()}
+
+
+def test_row_queries_beside_aggregates_to_the_end(spark: Any, tmp_path: Path) -> None:
+    rng = random.Random(1)
+    both = Both(spark, tmp_path, ALL)
+    for batch in zip(cut(orders(rng, 120, 180), 4), cut(payments(rng, 90, 180), 4), strict=True):
+        both.put(*batch)
+    started = both.start(trigger="available_now")
+    assert started.await_termination(PATIENCE)
+    started.stop(flush=True)
+    assert isinstance(started.sink, sinks.MemorySink)
+    for name, table in both.close().items():
+        assert rows_of(started.sink.table(name)) == rows_of(table), name
+        assert table.num_rows > 0, name
+    progress = started.progress()
+    assert progress.results == {name: len(table) for name, table in both.results().items()}
+    assert progress.streams["orders"].rows == 120
+
+
+def test_bounded_frames_give_the_rows_of_this_process(spark: Any) -> None:
+    rng = random.Random(3)
+    data = {"orders": orders(rng, 150, 200), "payments": payments(rng, 120, 200)}
+    tables = {"names": NAMES}
+    local = muntin.aggregate(data, ALL, time=TIMES, tables=tables)
+    frames = {name: spark.createDataFrame(table) for name, table in data.items()}
+    found = muntin.aggregate(frames, ALL, time=TIMES, tables=tables)
+    for name in local:
+        assert rows_of(found[name].toArrow()) == rows_of(local[name]), name
+    assert (found.rows, found.bad_rows) == (local.rows, local.bad_rows)
+    with pytest.raises(DataError, match="reads Spark DataFrames and other frames together"):
+        muntin.aggregate(data | {"orders": frames["orders"]}, PAID, time=TIMES)
+    # The same pairs as Spark's own join of intervals.
+    pairs = frames["orders"].join(
+        frames["payments"],
+        expr(
+            "id = order_id AND amount > 10 AND paid_at < ts + INTERVAL 30 MINUTES "
+            "AND ts < paid_at + INTERVAL 20 MINUTES"
+        ),
+    )
+    theirs = rows_of(pairs.select("id", "amount", "paid_at").toArrow())
+    assert rows_of(found["paid"].select("id", "amount", "paid_at").toArrow()) == theirs
+
+
+def test_changes_restarts_and_a_batch_that_is_run_again(spark: Any, tmp_path: Path) -> None:
+    rng = random.Random(2)
+    out = tmp_path / "out"
+    batches = list(zip(cut(orders(rng, 200, 240), 6), cut(payments(rng, 150, 240), 6), strict=True))
+    both = Both(spark, tmp_path, PAID + UNPAID + TURNOVER)
+    both.put(*batches[0])
+    with both.start(sink=sinks.parquet(out)) as started:
+        wait_for_batches(started, 1)
+        # One with a column that no query has read so far, and one that finds rows kept.
+        added = BUYERS + PAID.replace("QUERY paid", "QUERY paid_too") + CHANGES
+        started.add(added)
+        started.remove("unpaid")
+        both.local.add(added)
+        both.local.remove("unpaid")
+        assert "spread over buckets by id = order_id" in started.row_plan().explain()
+        assert [final.name for final in started.row_plan().plan.finals] == [
+            *("paid", "buyers", "paid_too", "open_orders")
+        ]
+    # While nobody looks: Spark then has the files of both streams in one batch.
+    both.put(*batches[1])
+    both.put(*batches[2])
+    assert both.start(sink=sinks.parquet(out), trigger="available_now").await_termination(PATIENCE)
+    # As if the driver had died before Spark's commit: the batch is run again by its record.
+    before = outcome(tmp_path / "ck", 2)
+    for name in ("2", ".2.crc"):
+        (tmp_path / "ck" / "spark" / "commits" / name).unlink()
+    for batch in batches[3:]:
+        both.put(*batch)
+    done = both.start(sink=sinks.parquet(out), trigger="available_now")
+    assert done.await_termination(PATIENCE)
+    assert outcome(tmp_path / "ck", 2) == before
+    done.stop(flush=True)
+    found = sinks.read(out)
+    for name, table in both.close().items():
+        assert rows_of(found[name]) == rows_of(table), name
+        assert table.num_rows > 0, name
