@@ -99,6 +99,7 @@ _ALIKE = (
     *("bit_and", "bit_or", "any_value"),
     *("sum_distinct", "avg_distinct", "count_distinct", "percentile", "percentile_disc", "mode"),
     *("frequent", "min_k", "min_by_k", "max_by_k", "string_agg", "median"),
+    *("approx_top_k", "approx_frequent"),
 )
 CASES = _accepted()
 

@@ -8,14 +8,15 @@ from muntin.aggregators import create, info, names
 from muntin.errors import AggregateError, DataError
 
 SUM, MAX = resolve("sum", [pa.int64()]), resolve("max", [pa.int64()])
+ONCE = resolve("sum_distinct", [pa.int64()])
 
 
 def filled(name, count=10, ranges=()):
     """Partials 1, 2, ... at positions 0, 10, 20, ...: slices of ten units."""
-    aggregate = MAX if info(name).needs == "selective" else SUM
+    aggregate = {"selective": MAX, "distinct": ONCE}.get(info(name).needs, SUM)
     aggregator = create(name, aggregate, ranges)
     for i in range(count):
-        aggregator.insert(aggregate.algebra.lift(i + 1), 10 * i)
+        aggregator.insert_partial(aggregate.algebra.lift(i + 1), 10 * i)
     return aggregator
 
 
@@ -31,7 +32,7 @@ def test_the_number_of_partials_in_a_window_varies(name):
     assert aggregator.query(since=30) == (10 if info(name).needs == "selective" else 49)
     assert aggregator.evict(before=1000) == 7
     assert aggregator.query(since=30) is None
-    aggregator.insert(aggregator.aggregate.lift(5), 1000)
+    aggregator.insert_partial(aggregator.aggregate.lift(5), 1000)
     assert aggregator.query(since=0) == 5
 
 

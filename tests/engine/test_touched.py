@@ -40,6 +40,8 @@ PLANS = {
     ),
     "ranges": "".join(EACH.format(f"q{n}", "avg(v), gcd_of(v)", n, "") for n in (3, 5, 9, 17))
     + EACH.format("long", "avg(v), gcd_of(v)", "{span}", ""),
+    "distinct": ONE.format("count(DISTINCT v), sum(DISTINCT v)"),
+    "values": ONE.format("median(v), top_k(g, 2), approx_percentile(v, 0.5)"),
     "groupings": EACH.format("fine", "sum(v)", "{span}", "")
     + "CREATE QUERY coarse AS SELECT max(v) FROM s [RANGE {span} SLIDE 1]",
 }
@@ -88,7 +90,8 @@ def test_a_batch_touches_its_news(kind: str) -> None:
 
 @pytest.mark.parametrize("technique", names())
 def test_so_it_does_by_every_technique(technique: str) -> None:
-    aggregate = "max(v)" if info(technique).needs == "selective" else "sum(v)"
+    taken = {"selective": "max(v)", "distinct": "count(DISTINCT v)"}
+    aggregate = taken.get(info(technique).needs, "sum(v)")
     check(ONE.format(aggregate), technique=technique)
 
 

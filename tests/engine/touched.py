@@ -21,6 +21,8 @@ from muntin.engine.slices.places import Chains, Places, Spans
 from muntin.engine.slices.recency import Recency
 from muntin.engine.slices.sealed_log import SealedLog
 from muntin.engine.slices.stretches import Stretched
+from muntin.engine.slices.values.blocks import SealedValues
+from muntin.engine.slices.values.last_seen import Marks
 
 
 def _visited(chains: Chains, spans: Spans) -> int:
@@ -40,7 +42,8 @@ def counted() -> Iterator[Counter[str]]:
 
     ``in`` are entries of batches, ``sealed`` those that were sealed; ``open``, ``own`` and
     ``answers`` what was looked at to merge, to gather own slices and to answer; ``moved`` what was
-    copied to make room; ``whole`` whatever goes over all that is kept.
+    copied to make room; ``marked`` entries by which marks of values moved on;
+    ``whole`` whatever goes over all that is kept.
     """
     found: Counter[str] = Counter()
     with pytest.MonkeyPatch.context() as patch:
@@ -73,6 +76,8 @@ def counted() -> Iterator[Counter[str]]:
         watch(moving, "_exists", "answers", lambda *args: _visited(args[2], args[4]))
         for column in (Totals, Extremes):
             watch(column, "read", "answers", lambda *args: _visited(args[3], args[5]))
+        watch(SealedValues, "read", "answers", lambda *args: len(args[5].slots))
+        watch(Marks, "move", "marked", lambda _, news, *rest: news.positions.size)
         watch(OwnSlices, "feed", "own", lambda _, run, *rest: run.starts.size)
         watch(OwnSlices, "window", "own", lambda own, start, end, slots: slots.size)
         yield found

@@ -30,6 +30,7 @@ class Aggregate(ABC):
         commutative: The order of rows does not matter.
         selective: The result of `combine` is one of its operands.
         duplicate_insensitive: `combine(p, p)` is `p`.
+        distinct: Partials are sets of values: sorted tuples, each value once.
         skips_nulls: Rows with a NULL argument never reach `lift`.
         timed: `lift` is given the row's event time as well.
 
@@ -52,6 +53,7 @@ class Aggregate(ABC):
     commutative: ClassVar[bool] = True
     selective: ClassVar[bool] = False
     duplicate_insensitive: ClassVar[bool] = False
+    distinct: ClassVar[bool] = False
     skips_nulls: bool = True
     timed: ClassVar[bool] = False
 
@@ -163,7 +165,7 @@ LISTS = frozenset({"list", "list_nulls"})
 VALUED = LISTS | {"set", "runs", "pairs"}
 USER = "user:"
 # How kinds begin that say how fine they are behind it.
-HISTOGRAM, REGISTERS = "histogram:", "registers:"
+HISTOGRAM, REGISTERS, FREQUENT = "histogram:", "registers:", "frequent:"
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ class Part:
     @property
     def valued(self) -> bool:
         """Whether cells hold all values: windows look through those of their slices together."""
-        return self.kind in VALUED
+        return self.kind in VALUED or self.kind.startswith(HISTOGRAM)
 
     @property
     def timed(self) -> bool:

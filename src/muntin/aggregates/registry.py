@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from muntin.aggregates.algebra import USER, Aggregate, BuiltIn, Lowered, Part
 from muntin.aggregates.bits import BitAnd, BitOr, BitXor
+from muntin.aggregates.caps import DEFAULT_CAP, Cap
 from muntin.aggregates.correlations import (
     Corr,
     CovarPop,
@@ -22,6 +23,7 @@ from muntin.aggregates.counts import Count, CountIf
 from muntin.aggregates.extremes import AnyValue, BoolAnd, BoolOr, Max, Min, ValueRange
 from muntin.aggregates.holistic.distinct import AvgDistinct, CollectSet, CountDistinct, SumDistinct
 from muntin.aggregates.holistic.frequencies import Frequent, Mode, TopK
+from muntin.aggregates.holistic.frequent_items import ApproxFrequent, ApproxTopK
 from muntin.aggregates.holistic.histograms import ApproxPercentile
 from muntin.aggregates.holistic.lists import CollectList, StringAgg
 from muntin.aggregates.holistic.percentiles import Median, Percentile, PercentileDisc
@@ -86,6 +88,8 @@ BUILT_IN: tuple[type[BuiltIn], ...] = (
     StringAgg,
     ApproxPercentile,
     ApproxCountDistinct,
+    ApproxTopK,
+    ApproxFrequent,
 )
 _BUILT_IN_NAMES = {
     name: built_in for built_in in BUILT_IN for name in (built_in.name, *built_in.aliases)
@@ -123,6 +127,9 @@ class ResolvedAggregate:
         type: The type of the answer.
         constants: What follows the arguments, as in ``percentile(x, 0.5)``.
         algebra: The same aggregate on Python values.
+        facet: What is told of the answer instead of itself: "low", "high", "complete" or "exact".
+        cap: How many values a window may have.
+        fallback: What stands for it in windows that have more; read off the last of the parts.
     """
 
     name: str
@@ -131,6 +138,9 @@ class ResolvedAggregate:
     type: pa.DataType
     algebra: Aggregate = field(compare=False)
     constants: tuple[Any, ...] = ()
+    facet: str = ""
+    cap: Cap = DEFAULT_CAP
+    fallback: ResolvedAggregate | None = None
 
     def __repr__(self) -> str:
         parts = ", ".join(map(str, self.parts))

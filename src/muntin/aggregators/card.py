@@ -8,7 +8,7 @@ from typing import Literal
 
 from muntin.aggregates import Aggregate
 
-Needs = Literal["any", "invertible", "selective"]
+Needs = Literal["any", "invertible", "selective", "distinct"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Card:
             return f"a commutative aggregate, which {aggregate.name} is not"
         if self.needs == "selective" and not aggregate.selective:
             return f"a selective aggregate, which {aggregate.name} is not"
+        if self.needs == "distinct" and not aggregate.distinct:
+            return f"an aggregate of different values, which {aggregate.name} is not"
         if ranges > 1 and not self.several_ranges:
             return f"a single range, not {ranges}"
         return None

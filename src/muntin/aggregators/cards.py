@@ -24,6 +24,7 @@ Which to take is on the page [which technique when](which-technique.md). In Pyth
 _NEEDS = {
     "any": "any aggregate",
     "invertible": "an aggregate with an inverse, such as sum, avg, count, variance",
+    "distinct": "an aggregate of different values, such as count(DISTINCT x)",
     "selective": "an aggregate that selects one of its values, such as min and max",
 }
 

@@ -30,7 +30,7 @@ class Algebra:
     """What a technique may ask of an aggregate.
 
     ``bounded`` says that a partial stays small whatever it holds, so that totals may hold all
-    that ever came.
+    that ever came, ``distinct`` that partials are sets of values.
     """
 
     name: str = "the aggregate"
@@ -38,6 +38,7 @@ class Algebra:
     selective: bool = False
     commutative: bool = True
     bounded: bool = True
+    distinct: bool = False
 
     @classmethod
     def of(cls, aggregate: ResolvedAggregate | Aggregate | Algebra) -> Algebra:
@@ -51,7 +52,8 @@ class Algebra:
                 hint='give muntin.aggregates.resolve("sum", [pyarrow.float64()]), or an Algebra',
             )
         flags = found.invertible, found.selective, found.commutative
-        return cls(found.name, *flags, bounded=isinstance(found, BuiltIn))
+        bounded = isinstance(found, BuiltIn)
+        return cls(found.name, *flags, bounded=bounded, distinct=found.distinct)
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,14 @@ def _candidates(algebra: Algebra, prefer: Prefer) -> list[str]:
     if prefer == "latency":
         found = [name for name in found if info(name).steady]
     needs = [info(name).needs for name in found]
-    most = next(each for each in ("invertible", "selective", "any") if each in needs)
+    most = next(each for each in ("distinct", "invertible", "selective", "any") if each in needs)
     return [name for name, each in zip(found, needs, strict=True) if each == most]
 
 
 def _reason(name: str, algebra: Algebra, prefer: Prefer) -> str:
     ability = {
         "any": "can only be combined",
+        "distinct": "counts a value where it was last seen",
         "invertible": "can be subtracted",
         "selective": "selects one of its values",
     }[info(name).needs]

@@ -17,6 +17,7 @@ from muntin.aggregators.techniques import (
     daba_lite,
     flatfat,
     flatfit,
+    last_seen,
     panes,
     panes_inv,
     running_totals,
@@ -41,6 +42,7 @@ _TECHNIQUES: tuple[tuple[Card, Any], ...] = (
     (slickdeque_inv.CARD, slickdeque_inv.SlickDequeInv),
     (slickdeque_noninv.CARD, slickdeque_noninv.SlickDequeNonInv),
     (running_totals.CARD, running_totals.RunningTotals),
+    (last_seen.CARD, last_seen.LastSeen),
 )
 _BY_NAME = {card.name: (card, state_class) for card, state_class in _TECHNIQUES}
 
@@ -49,7 +51,7 @@ def names() -> tuple[str, ...]:
     """The techniques' names, simplest first.
 
     >>> names()[0], len(names())
-    ('panes', 12)
+    ('panes', 13)
     """
     return tuple(_BY_NAME)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from muntin.aggregates.caps import Guarantees, OnCap
 from muntin.aggregators.choice import Prefer
 from muntin.errors import DataError, Problem, QueryError
 from muntin.faults import bad_rows as bad_rows_error
@@ -53,6 +54,10 @@ def aggregate(
     timezone: str | None = None,
     technique: str | None = None,
     prefer: Prefer = "throughput",
+    bounds: bool = False,
+    on_cap: OnCap = "null",
+    cap_values: int | None = None,
+    cap_bytes: int | None = None,
 ) -> Results:
     """Answer many sliding-window queries over bounded data in one shared pass.
 
@@ -98,6 +103,12 @@ def aggregate(
             planner chooses if not given. It changes no answer.
         prefer: What the planner chooses by: ``throughput``, or ``latency`` where no step may be
             slow.
+        bounds: Whether approximate aggregates have columns ``_low`` and ``_high`` beside them, in
+            queries that do not say it themselves. So with the next three.
+        on_cap: What a window gives that has too many values for an exact aggregate over all of
+            them: ``null``, which is counted, ``fail``, or ``approximate`` and a column ``_exact``.
+        cap_values: How many different values a window may have; a million if not given.
+        cap_bytes: How many bytes these may have; 64 MB if not given.
 
     Returns:
         Results by query name, as the same kind of frame as the data.
@@ -143,7 +154,7 @@ def aggregate(
             strategy=strategy,
             slicing=slicing,
             zone=frame.zone,
-            told=Preferences(technique, prefer),
+            told=Preferences(technique, prefer, Guarantees(bounds, on_cap, cap_values, cap_bytes)),
             sharer=Optimizer(optimizer),
         )
         plans[source] = planned(draft, frame, joined, placement)

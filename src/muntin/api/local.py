@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
+from muntin.aggregates.caps import Guarantees, OnCap
 from muntin.aggregators.choice import Prefer
 from muntin.errors import DataError
 from muntin.expressions.zone_names import zone as zone_named
@@ -40,6 +41,10 @@ class Options(TypedDict, total=False):
     timezone: str
     technique: str | None
     prefer: Prefer
+    bounds: bool
+    on_cap: OnCap
+    cap_values: int | None
+    cap_bytes: int | None
 
 
 @overload
@@ -87,6 +92,10 @@ def stream(
     timezone: str = "UTC",
     technique: str | None = None,
     prefer: Prefer = "throughput",
+    bounds: bool = False,
+    on_cap: OnCap = "null",
+    cap_values: int | None = None,
+    cap_bytes: int | None = None,
     snapshot: bytes | Sequence[bytes] | None = None,
     keeps: KeepsLike | None = None,
 ) -> Stream | StreamGroup:
@@ -120,6 +129,12 @@ def stream(
         timezone: Where the local times are that expressions ask for; see :func:`aggregate`.
         technique: The final technique of queries that name none; see :func:`aggregate`.
         prefer: What the planner chooses techniques by: ``throughput`` or ``latency``.
+        bounds: Whether approximate aggregates have columns ``_low`` and ``_high`` beside them, in
+            queries that do not say it themselves. So with the next three.
+        on_cap: What a window gives that has too many values for an exact aggregate over all of
+            them: ``null``, which is counted, ``fail``, or ``approximate`` and a column ``_exact``.
+        cap_values: How many different values a window may have; a million if not given.
+        cap_bytes: How many bytes these may have; 64 MB if not given.
         snapshot: What :meth:`Stream.snapshot` gave, to resume from: a whole one, or a list of a
             whole one and those taken since, each since the one before. The stream has the queries,
             the lateness and the choices that it had at the last; if ``queries`` are others, those
@@ -149,6 +164,7 @@ def stream(
     if several is None and any(isinstance(each, RowQuery) for each in all_queries(queries)):
         # Row queries run beside aggregates in a group, which may be of one stream.
         several, name = {name or "": schema}, None
+    guarantees = Guarantees(bounds, on_cap, cap_values, cap_bytes)
     if several is not None:
         from muntin.streams import open_group  # noqa: PLC0415 - it brings numba
 
@@ -168,7 +184,12 @@ def stream(
             tables=read_tables(tables),
             zone=zone_named(timezone or "UTC"),
             build=partial(
-                build_plan, strategy=strategy, slicing=slicing, technique=technique, prefer=prefer
+                build_plan,
+                strategy=strategy,
+                slicing=slicing,
+                technique=technique,
+                prefer=prefer,
+                guarantees=guarantees,
             ),
             reviewer=partial(Optimizer, optimizer),
             on_error=on_error,
@@ -201,6 +222,7 @@ def stream(
             zone=zone_named(timezone or "UTC"),
             technique=technique,
             prefer=prefer,
+            guarantees=guarantees,
         )
         engine = LiveEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
     else:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal
 
+from muntin.aggregates.caps import Guarantees, OnCap
 from muntin.aggregators.choice import Prefer
 from muntin.faults import is_fail
 from muntin.plan import Strategy
@@ -62,6 +63,10 @@ def run(
     timezone: str | None = None,
     technique: str | None = None,
     prefer: Prefer = "throughput",
+    bounds: bool = False,
+    on_cap: OnCap = "null",
+    cap_values: int | None = None,
+    cap_bytes: int | None = None,
 ) -> Run:
     """Answer many sliding-window queries over a stream, or several, in one shared pass.
 
@@ -127,6 +132,12 @@ def run(
             and another one may be given when the run is started again.
         prefer: What the planner chooses techniques by: ``throughput``, or ``latency`` where no step
             may be slow.
+        bounds: Whether approximate aggregates have columns ``_low`` and ``_high`` beside them, in
+            queries that do not say it themselves. So with the next three.
+        on_cap: What a window gives that has too many values for an exact aggregate over all of
+            them: ``null``, which is counted, ``fail``, or ``approximate`` and a column ``_exact``.
+        cap_values: How many different values a window may have; a million if not given.
+        cap_bytes: How many bytes these may have; 64 MB if not given.
 
     Returns:
         The running stream.
@@ -147,6 +158,7 @@ def run(
         fail_on_bad_rows=is_fail("on_bad_row", on_bad_row, "skip"),
         fail_on_errors=is_fail("on_error", on_error, "null"),
     )
+    promised = Guarantees(bounds, on_cap, cap_values, cap_bytes)
     destination = memory() if sink is None else sink
     aside = read_side_output(side_output, destination)
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
@@ -167,7 +179,8 @@ def run(
         kept.refuse_closed()
         known = kept.changes()
         static = StaticTables(tables, kept, known.tables if known else {}, zone.name)
-        how = Planning(strategy, optimizer, zone, Preferences(technique, prefer), placement)
+        told = Preferences(technique, prefer, promised)
+        how = Planning(strategy, optimizer, zone, told, placement)
         planner = Planner(inputs, kept, static, how, destination.check_outputs)
         runner = BatchRunner(kept, planner, destination, aside, limits, paces)
         heartbeat = heartbeat_of(kept, planner, runner, paces)

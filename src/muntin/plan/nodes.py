@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates import Part, ResolvedAggregate
+from muntin.aggregates.caps import UNSAID, Guarantees
 from muntin.aggregators.choice import Prefer
 from muntin.expressions import Bound
 from muntin.expressions.zones import UTC, Zone
@@ -224,6 +225,7 @@ class SharedPlan:
     placement: str = ""  # who has placed the trees without groups on Spark's buckets
     technique: str | None = None  # of queries that name none themselves
     prefer: Prefer = "throughput"  # where queries do not say it themselves
+    guarantees: Guarantees = UNSAID  # alike
 
     def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
         """Every distinct expression that rows of a relation are evaluated for, in order."""

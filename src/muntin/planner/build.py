@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from muntin._garbage import uncollected
+from muntin.aggregates.caps import UNSAID, Guarantees
 from muntin.aggregators.choice import Prefer
 from muntin.expressions.zones import UTC, Zone
 from muntin.plan.nodes import SharedPlan, Strategy
@@ -46,6 +47,7 @@ def build_plan(
     zone: Zone = UTC,
     technique: str | None = None,
     prefer: Prefer = "throughput",
+    guarantees: Guarantees = UNSAID,
 ) -> SharedPlan:
     """Bind queries to a schema and share what they have in common.
 
@@ -69,6 +71,7 @@ def build_plan(
         zone: Where the local times are that expressions ask for; that of the previous plan.
         technique: The final technique of queries that name none themselves; chosen if not given.
         prefer: What a choice goes by: ``throughput`` or ``latency``.
+        guarantees: Caps and bounds of queries that say nothing of these.
 
     >>> from muntin.queries import queries
     >>> schema = pa.schema({"ts": pa.timestamp("us"), "v": pa.float64()})
@@ -90,7 +93,7 @@ def build_plan(
         strategy=strategy,
         slicing=slicing,
         zone=zone,
-        told=Preferences(technique, prefer),
+        told=Preferences(technique, prefer, guarantees),
         sharer=sharer,
         previous=previous,
         watermark=watermark,

@@ -79,7 +79,7 @@ class Replanner:
             strategy=plan.strategy,
             slicing=plan.slicing,
             zone=plan.zone,
-            told=Preferences(plan.technique, plan.prefer),
+            told=Preferences(plan.technique, plan.prefer, plan.guarantees),
         )
         return cls(choices, reviewer)
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from muntin.aggregates.algebra import USER, Part
+from muntin.aggregates.algebra import FREQUENT, USER, Part
+from muntin.aggregates.caps import UNSAID, Guarantees
 from muntin.aggregates.registry import registered
 from muntin.aggregators.choice import (
     SMALL,
@@ -30,20 +31,25 @@ from muntin.plan.nodes import Final, Lowering, Partials, Slicing, Technique
 from muntin.windows import Window
 
 # What one structure over the shared slices does for all queries.
-SHARED = ("running_totals", "slickdeque_noninv")
+SHARED = ("running_totals", "slickdeque_noninv", "last_seen")
 ASKED = "asked for"
 # The accumulators that each lowering of a query reads.
 _Read = tuple[tuple[int, ...], ...]
-_VALUES = "all windows look through the values of their slices at once"
+_VALUES = "all windows look the values of their slices up in one index"
+# Aggregates that need to know how many values differ, or their sum, and no more.
+_COUNTED = ("count_distinct", "sum_distinct", "avg_distinct")
+_LISTS = "lists of frequent values are added and taken off slice by slice of the query's own"
+_SEEN = "a value is marked where it was last seen: one move serves windows of every range"
 _HEADS = "windows end inside Cutty slices, and are put together anew"
 
 
 @dataclass(frozen=True)
 class Preferences:
-    """What queries are told that say nothing themselves: a technique, or what to prefer."""
+    """What queries are told that say nothing themselves: a technique, what to prefer, caps."""
 
     technique: str | None = None
     prefer: Prefer = "throughput"
+    guarantees: Guarantees = UNSAID
 
     def __post_init__(self) -> None:
         check_preference(self.prefer)
@@ -59,7 +65,10 @@ def algebra_of(part: Part) -> Algebra:
     """
     if part.kind.startswith(USER):
         return Algebra.of(registered(part.kind.removeprefix(USER)))
-    return Algebra(part.kind, part.invertible, part.selective)
+    if part.kind.startswith(FREQUENT):
+        # Lists of slices are added and taken off as they are.
+        return Algebra(part.kind, invertible=True)
+    return Algebra(part.kind, part.invertible, part.selective, distinct=part.kind == "set")
 
 
 def own_slices(window: Window) -> int:
@@ -169,6 +178,9 @@ class _Techniques:
             message = f"{asked} takes slices that end where windows do, and Cutty slices do not"
             raise QueryError([Problem(message, 'use slicing="pairs"', final.name)])
         parts = dict.fromkeys(self._part(final, i) for e in final.lowerings for i in e.accumulators)
+        if any(part.kind.startswith(FREQUENT) for part in parts) and asked != "panes_inv":
+            message = f"{asked} does not keep lists of frequent values"
+            raise QueryError([Problem(message, "use panes_inv, or name none", final.name)])
         algebras = [algebra_of(part) for part in parts]
         try:
             lacking = [lack for each in algebras if (lack := missing(asked, each)) is not None]
@@ -184,11 +196,20 @@ class _Techniques:
             raise QueryError([Problem(f"{asked} needs {lacking[0]}", hint, final.name)])
 
     def _forced(self, asked: str) -> Technique:
-        return self._kept((asked,), lambda: Technique(asked, ASKED, is_own=True))
+        # Marks of values serve all queries, and are there in one form only.
+        is_own = asked != "last_seen"
+        return self._kept((asked,), lambda: Technique(asked, ASKED, is_own=is_own))
 
     def _chosen(self, final: Final, lowering: Lowering, index: int) -> Technique:
         part = self._part(final, index)
         prefer = self._prefer(final)
+        if part.kind.startswith(FREQUENT) and self._has_heads(final):
+            message = "lists of frequent values take slices that end where windows do"
+            raise QueryError([Problem(message, 'use slicing="pairs"', final.name)])
+        if part.kind.startswith(FREQUENT):
+            return self._kept(("lists",), lambda: Technique("panes_inv", _LISTS, is_own=True))
+        if part.kind == "set" and lowering.aggregate.name in _COUNTED:
+            return self._kept(("seen",), lambda: Technique("last_seen", _SEEN))
         if part.valued:
             return self._kept(("values",), lambda: Technique("panes", _VALUES))
         if not part.shared and self._has_heads(final):

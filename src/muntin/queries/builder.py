@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from muntin.aggregates.caps import UNSAID, Guarantees, OnCap
 from muntin.errors import Problem, QueryError
 from muntin.queries.catalog import CreateQuery
 from muntin.queries.query import JoinKind, Query, options_text
@@ -54,6 +55,7 @@ class QueryBuilder:
     empty: bool = False
     technique: str | None = None
     preference: str | None = None
+    guarantees: Guarantees = UNSAID
 
     def window(
         self,
@@ -141,7 +143,7 @@ class QueryBuilder:
 [RANGE '5 minutes'] WHERE vol > 50000
         """
         others = (self.joins, self.groups, self.outputs, self.filters, self.technique, self.empty)
-        if any(others) or self.preference is not None:
+        if any(others) or self.preference is not None or self.guarantees.given:
             hint = "call it right behind from_, window and where"
             raise QueryError([Problem("select is for rows without aggregates", hint, self.name)])
         spec = self._window()
@@ -171,13 +173,35 @@ class QueryBuilder:
                 check_text(each, what)
         return replace(self, technique=technique, preference=prefer)
 
+    def guarantee(
+        self,
+        *,
+        bounds: bool | None = None,
+        on_cap: OnCap | None = None,
+        cap_values: int | None = None,
+        cap_bytes: int | None = None,
+    ) -> QueryBuilder:
+        """Bounds beside approximate aggregates, and how many values a window may have.
+
+        >>> from muntin.queries import query
+        >>> seen = query("seen").window(6, 2).agg("count(DISTINCT v)")
+        >>> print(seen.guarantee(on_cap="fail", cap_values=500).build())
+        CREATE QUERY seen WITH (on_cap = 'fail', cap_values = 500) AS SELECT count(DISTINCT v) AS \
+`count(DISTINCT v)` FROM input [RANGE 6 SLIDE 2]
+        """
+        said = Guarantees(bounds, on_cap, cap_values, cap_bytes)
+        return replace(self, guarantees=said.otherwise(self.guarantees))
+
+    def _options(self) -> str:
+        return options_text(self.technique, self.preference, self.guarantees)
+
     def sql(self) -> str:
         """The query as SQL text, which may still hold problems."""
         spec = self._window()
         items = ", ".join(item_text(*item) for item in self.groups + self.outputs)
         alias = f" AS {quote(self.alias)}" if self.alias is not None else ""
         lines = [
-            f"CREATE QUERY {quote(self.name)}{options_text(self.technique, self.preference)} AS",
+            f"CREATE QUERY {quote(self.name)}{self._options()} AS",
             f"SELECT {items or 'window_start'}",
             f"FROM {dotted(self.source)}{alias} {window_text(spec, self.time)}",
             *self.joins,

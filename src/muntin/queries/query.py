@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
+from muntin.aggregates.caps import UNSAID, Guarantees
 from muntin.errors import Problem
 from muntin.queries.source import SourceText, problem_at
 from muntin.queries.sql.aggregate_calls import AggregateCall, aggregate_calls, as_call
@@ -59,6 +60,7 @@ class Query:
         technique: The final technique of all its aggregates; chosen by the planner if not given.
         prefer: What the planner chooses by: ``throughput`` or ``latency``; None if not said.
         kept: Whether it answers with the accumulators of its aggregates, for a join to combine.
+        guarantees: Caps of windows' values, and whether bounds are shown.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.
 
     >>> from muntin.queries import queries
@@ -84,6 +86,7 @@ class Query:
     technique: str | None = None
     prefer: Literal["throughput", "latency"] | None = None
     kept: bool = False
+    guarantees: Guarantees = UNSAID
     text: SourceText = field(default_factory=SourceText)
 
     @property
@@ -109,7 +112,8 @@ class Query:
         items = [f"{bound} AS {quote(name)}" for bound, name in bounds if name != bound]
         items += [_item(output.node, output.name) for output in self.group_by]
         items += [_item(self._spelled_out(output.node), output.name) for output in self.select]
-        head = f"CREATE QUERY {quote(self.name)}{options_text(self.technique, self.prefer)}"
+        options = options_text(self.technique, self.prefer, self.guarantees)
+        head = f"CREATE QUERY {quote(self.name)}{options}"
         words = [f"{head} AS SELECT {', '.join(items)}"]
         words.append(f"FROM {self._source_text()} {window_text(self.window, self.time)}")
         words += [join.sql() for join in self.joins]
@@ -166,16 +170,22 @@ def distinct_calls(nodes: Iterable[exp.Expr]) -> tuple[AggregateCall, ...]:
     return tuple(found.values())
 
 
-def options_text(technique: str | None, prefer: str | None) -> str:
+def options_text(technique: str | None, prefer: str | None, guarantees: Guarantees = UNSAID) -> str:
     """What stands between a query's name and AS, with a space before it.
 
-    >>> options_text("daba", None), options_text(None, None)
-    (" WITH (technique = 'daba')", '')
+    >>> options_text("daba", None), options_text(None, None, Guarantees(bounds=True, cap_values=9))
+    (" WITH (technique = 'daba')", ' WITH (bounds = true, cap_values = 9)')
     """
-    said = {"technique": technique, "prefer": prefer}
-    given = {key: value.replace("'", "''") for key, value in said.items() if value is not None}
-    options = ", ".join(f"{key} = '{value}'" for key, value in given.items())
+    said = {"technique": technique, "prefer": prefer, **guarantees.given}
+    given = {key: _option(value) for key, value in said.items() if value is not None}
+    options = ", ".join(f"{key} = {value}" for key, value in given.items())
     return f" WITH ({options})" if options else ""
+
+
+def _option(value: str | bool | int) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).lower()
 
 
 def _item(node: exp.Expr, name: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from muntin.errors import Problem
+from muntin.aggregates.caps import Guarantees
+from muntin.errors import MuntinError, Problem
 from muntin.queries.analysis.rows import analyze_rows, is_row_query
 from muntin.queries.analysis.select import analyze_window, checked_condition
 from muntin.queries.analysis.templates import Templates
@@ -44,11 +45,29 @@ from muntin.queries.sql.grammar import (
 from muntin.queries.sql.keeps import KEEP_EXAMPLE
 
 NESTING_HINT = "flatten it, or split it into columns computed before"
-OPTIONS = ("technique", "prefer")
+GUARANTEES = ("bounds", "on_cap", "cap_values", "cap_bytes")
+OPTIONS = ("technique", "prefer", *GUARANTEES)
 ROW_OPTIONS = ("output", "restore")
 NAME_HINT = "write a name such as high_volume"
 # Python refuses to read thousands of digits, and no type has more than this.
 MAX_NUMBER = 400
+
+
+def _guarantees(options: Mapping[str, str]) -> Guarantees:
+    """What options of WITH say of caps and bounds."""
+    read: dict[str, Any] = {}
+    for key in GUARANTEES:
+        if key in options:
+            text = options[key]
+            plain = text if key == "on_cap" else text.lower() == "true"
+            read[key] = int(text) if key.startswith("cap_") else plain
+    return Guarantees(**read)
+
+
+def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
+    """Options of WITH as the fields of a query."""
+    plain = {key: value for key, value in options.items() if key not in GUARANTEES}
+    return {**plain, "guarantees": _guarantees(options)}
 
 
 class QueryNames:
@@ -194,7 +213,7 @@ class StatementReader:
         query, clause = found
         head = _head(self.tokens)
         if options:
-            query = with_options(query, **options)
+            query = with_options(query, **_arguments(options))
         elif head is not None:
             self.templates.learn(self.tokens[head:], query, clause, from_start)
         return CreateQuery(query, replace, sink, start, start if from_start is None else from_start)
@@ -246,11 +265,19 @@ class StatementReader:
             elif key == "output" and value not in OUTPUTS:
                 message = f"there is no output {shown(value)!r}"
                 self.report.add(option, message, f"use {' or '.join(OUTPUTS)}")
+            elif key in GUARANTEES:
+                self._check_guarantee(option, key, value)
             elif key == "technique" and not _is_name(value):
                 message = f"{shown(value)!r} is no name of a technique"
                 self.report.add(option, message, QUERY_OPTION_HINT)
             options[key] = value
         return options
+
+    def _check_guarantee(self, option: exp.Expr, key: str, value: str) -> None:
+        try:
+            _guarantees({key: value})
+        except MuntinError as error:
+            self.report.add(option, error.message, error.hint or QUERY_OPTION_HINT)
 
     def _known(self, names: QueryNames, number: int) -> CreateQuery | None:
         """The query, if one that differs in constants only has been read before."""

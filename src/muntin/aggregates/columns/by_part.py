@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from muntin.aggregates.algebra import HISTOGRAM, REGISTERS, USER, Part
+from muntin.aggregates.algebra import FREQUENT, HISTOGRAM, REGISTERS, USER, Part
 from muntin.aggregates.columns.bits import BitColumn
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.extremes import ExtremeColumn
+from muntin.aggregates.columns.holistic.frequent import FrequentColumn
 from muntin.aggregates.columns.holistic.histograms import HistogramColumn
 from muntin.aggregates.columns.holistic.registers import RegisterColumn
 from muntin.aggregates.columns.holistic.runs import RunColumn
@@ -21,7 +22,14 @@ from muntin.aggregates.columns.powers import PowerColumn
 from muntin.aggregates.columns.sums import LogColumn, SumColumn
 
 _Column = (
-    BitColumn | CountColumn | ExtremeColumn | ObjectColumn | PickColumn | RunColumn | SumColumn
+    BitColumn
+    | CountColumn
+    | ExtremeColumn
+    | FrequentColumn
+    | ObjectColumn
+    | PickColumn
+    | RunColumn
+    | SumColumn
 )
 _CLASSES: dict[str, type[_Column]] = {
     "count": CountColumn,
@@ -53,6 +61,7 @@ _CLASSES: dict[str, type[_Column]] = {
 }
 _PREFIXES: dict[str, type[_Column]] = {
     USER: ObjectColumn,
+    FREQUENT: FrequentColumn,
     HISTOGRAM: HistogramColumn,
     REGISTERS: RegisterColumn,
 }

@@ -15,6 +15,7 @@ from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Lowered
 from muntin.aggregates.columns.codes import decimal_array
 from muntin.aggregates.columns.holistic import values
+from muntin.aggregates.columns.holistic.frequent import lower_lists
 from muntin.aggregates.columns.holistic.histograms import lower_percentiles
 from muntin.aggregates.columns.holistic.registers import lower_counts
 from muntin.aggregates.columns.sums import SumColumn
@@ -234,6 +235,8 @@ _LOWERINGS: dict[str, Lowering] = {
     "regr_r2": _lower_pair,
     "approx_percentile": lower_percentiles,
     "approx_count_distinct": lower_counts,
+    "approx_top_k": lower_lists,
+    "approx_frequent": lower_lists,
     "any_value": _lower_value,
     "bit_and": _lower_bits,
     "bit_or": _lower_bits,

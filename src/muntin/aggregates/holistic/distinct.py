@@ -16,6 +16,7 @@ class Distinct(BuiltIn):
     """The set of a window's values; those that SQL calls equal are one."""
 
     duplicate_insensitive = True
+    distinct = True
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -71,12 +71,7 @@ class Frequent(_Counted):
 
     def check(self) -> None:
         """A fraction that few values can reach."""
-        given = self.given[0]
-        if not isinstance(given, int | float) or not 1 / MOST <= given <= 1:
-            raise AggregateError(
-                f"frequent takes a fraction from {1 / MOST} to 1, not {given!r}",
-                hint="write frequent(x, 0.01) for values that are 1% of all",
-            )
+        check_fraction(self.name, self.given[0])
 
     @property
     def fraction(self) -> Fraction:
@@ -87,6 +82,15 @@ class Frequent(_Counted):
         """An empty list for no values."""
         total = sum(count for _, count in partial)
         return _items(each for each in _by_count(partial) if each[1] >= self.fraction * total)
+
+
+def check_fraction(name: str, given: Any) -> None:
+    """Refuse a fraction that more values can reach than anybody reads."""
+    if not isinstance(given, int | float) or not 1 / MOST <= given <= 1:
+        raise AggregateError(
+            f"{name} takes a fraction from {1 / MOST} to 1, not {given!r}",
+            hint=f"write {name}(x, 0.01) for values that are 1% of all",
+        )
 
 
 def check_number(name: str, args: str, given: Any) -> None:

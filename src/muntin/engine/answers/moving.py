@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -15,30 +14,35 @@ from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
-from muntin.aggregates.columns.holistic.runs import RunColumn
 from muntin.engine.answers.families import Family
 from muntin.engine.answers.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
 from muntin.engine.slices.finals.own_slices import OwnKey
 from muntin.engine.slices.finals.pieces import Objects
 from muntin.engine.slices.moving_slices import MovingSlices
-from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.stretches import Trail, last_before
+from muntin.engine.slices.values.last_seen import LastSeen
 from muntin.plan.nodes import Technique
 
 # Windows that outnumber slices by far are better looked for slice by slice.
 _MOST_PER_SLICE = 4
 _FEW_WINDOWS = 1 << 10
+# Aggregates that add different values up.
+_SUMMED = ("sum_distinct", "avg_distinct")
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What is read: the place of a family, an accumulator, and the predicate of each query."""
+    """What is read: the place of a family, an accumulator, and the predicate of each query.
+
+    Different values are added up where it ``is_summed``, or else counted.
+    """
 
     place: int
     index: int
     members: tuple[int, ...]
     technique: Technique
+    is_summed: bool = False
 
 
 class _OwnRead(NamedTuple):
@@ -166,9 +170,10 @@ class MovingStage:
         asked: list[_Read],
         families: Sequence[Family],
         rows: Sequence[_Rows],
-    ) -> dict[_Read, PartColumn]:
+    ) -> dict[_Read, Any]:
         log = self._slices.log
-        found: dict[_Read, PartColumn] = {}
+        found: dict[_Read, Any] = {}
+        seen: list[_Read] = []
         owned: dict[OwnKey, list[_OwnRead]] = {}
         for key in asked:
             asking, column = rows[key.place], log.columns[key.index]
@@ -177,10 +182,11 @@ class MovingStage:
                 found[key] = empty(part, asking.slots.size)
                 self._list_own(key, families[key.place], asking, found[key], owned)
                 continue
-            spans = asking.spans(key.members)
-            if isinstance(column, Objects):
-                found[key] = self._look_through(key.index, spans)
+            if key.technique.name == LastSeen.technique:
+                seen.append(key)
                 continue
+            spans = asking.spans(key.members)
+            assert not isinstance(column, Objects)
             found[key], steps, cells = column.read(
                 log.trail, log.lasts, log.places.chains, self._held, spans
             )
@@ -188,36 +194,24 @@ class MovingStage:
             self.cell_steps += cells
         for own, reads in owned.items():
             self._answer_own(own, reads)
+        self._count_seen(seen, rows, found)
         return found
 
-    def _look_through(self, index: int, spans: Spans) -> PartColumn:
-        """Windows over the kept entries of a part that holds all values."""
-        log, chains = self._slices.log, self._slices.places.chains
-        run = self._kept
-        column = run.columns[index]
-        assert isinstance(column, RunColumn)
-        slots, cells = chains.slots[run.places].astype(np.int64), chains.cells[run.places]
-        lows, highs = np.zeros((2, spans.slots.size), np.int64)
-        orders, first = [], 0
-        for member in np.unique(spans.members).tolist():
-            held = np.flatnonzero(self._held[member, cells])
-            order = held[np.argsort(slots[held], kind="stable")]
-            # Entries by slot, and then by time; a window is a range of them.
-            keys = slots[order] * (log.size + 1) + order
-            asked = np.flatnonzero(spans.members == member)
-            base = spans.slots[asked] * (log.size + 1) - log.begin
-            lows[asked] = first + np.searchsorted(keys, base + spans.lows[asked])
-            highs[asked] = first + np.searchsorted(keys, base + spans.highs[asked])
-            orders.append(order)
-            first += order.size
-        every = np.concatenate(orders) if orders else np.empty(0, np.int64)
-        self.steps += int((highs - lows).sum())
-        return column.take(every).sliding(1)(lows, highs)
-
-    @cached_property
-    def _kept(self) -> Run:
-        """All entries that are kept, in order of time."""
-        return self._slices.log.run()
+    def _count_seen(
+        self, asked: list[_Read], rows: Sequence[_Rows], found: dict[_Read, Any]
+    ) -> None:
+        """Count different values by marks, for all queries together: marks move on once."""
+        log = self._slices.log
+        by_part: dict[int, list[_Read]] = {}
+        for key in asked:
+            by_part.setdefault(key.index, []).append(key)
+        for index, keys in by_part.items():
+            column = log.columns[index]
+            assert isinstance(column, LastSeen)
+            spans = [(rows[key.place].spans(key.members), key.is_summed) for key in keys]
+            counted = column.count(log.trail, log.places.chains, self._held, spans)
+            found |= dict(zip(keys, counted, strict=True))
+            self.steps += sum(len(each) for each in counted)
 
     def _list_own(
         self,
@@ -256,7 +250,7 @@ class MovingStage:
         place: int,
         family: Family,
         rows: _Rows,
-        columns: dict[_Read, PartColumn],
+        columns: dict[_Read, Any],
     ) -> Answer:
         values, failed = [], None
         for number, lowering in enumerate(family.lowerings):
@@ -300,7 +294,8 @@ def _reads_of(place: int, family: Family, number: int) -> list[_Read]:
     # Reasons differ from query to query, and tell nothing here.
     techniques = (replace(each, why="") for each in family.finals[0].techniques[number])
     pairs = zip(lowering.accumulators, techniques, strict=True)
-    return [_Read(place, index, members, technique) for index, technique in pairs]
+    summed = lowering.aggregate.name in _SUMMED
+    return [_Read(place, index, members, technique, summed) for index, technique in pairs]
 
 
 @compiled

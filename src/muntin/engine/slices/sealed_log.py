@@ -21,6 +21,7 @@ from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains
 from muntin.engine.slices.recency import Recency
 from muntin.engine.slices.stretches import Stretched, Trail, leave_trail
+from muntin.engine.slices.values.blocks import SealedValues
 
 _FEW = 256
 # One in so many entries may be room that is not used: each is moved as often before it leaves.
@@ -228,7 +229,7 @@ class SealedLog:
         found |= {"starts": held.starts[at:], "positions": held.firsts[at:]}
         found["span"] = np.array([first, self.end])
         for number, column in enumerate(self.columns):
-            assert not isinstance(column, Objects)
+            assert not isinstance(column, Objects | SealedValues)
             found |= under(f"{number}/", column.stretch(rows))
         return found
 
@@ -239,7 +240,7 @@ class SealedLog:
         found["span"] = np.array([self.begin, self.end])
         found |= under("recent/", self._recent.arrays(self.places.slots))
         for number, column in enumerate(self.columns):
-            assert not isinstance(column, Objects)
+            assert not isinstance(column, Objects | SealedValues)
             found |= under(f"{number}/", column.base_arrays(places))
         return found
 
@@ -249,7 +250,7 @@ class SealedLog:
         self.begin, self.end = arrays["span"].tolist()
         self._recent.restore(inside(arrays, "recent/"))
         for number, column in enumerate(self.columns):
-            assert not isinstance(column, Objects)
+            assert not isinstance(column, Objects | SealedValues)
             column.rebase(inside(arrays, f"{number}/"))
             for each in stretches:
                 column.keep(inside(each, f"{number}/"))

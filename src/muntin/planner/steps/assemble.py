@@ -78,6 +78,7 @@ def assemble(draft: Draft) -> Draft:
         combined,
         technique=draft.told.technique,
         prefer=draft.told.prefer,
+        guarantees=draft.told.guarantees,
     )
     return replace(draft, plan=plan)
 

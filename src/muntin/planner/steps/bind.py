@@ -12,6 +12,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from muntin.aggregates import resolve
+from muntin.aggregates.algebra import FREQUENT
+from muntin.aggregates.caps import UNSAID, Guarantees
 from muntin.aggregates.kept import kept
 from muntin.errors import (
     AggregateError,
@@ -32,6 +34,7 @@ from muntin.plan.nodes import Axis, OutputColumn
 from muntin.plan.relations import Relating, Relation, relate
 from muntin.plan.timeline import Timeline
 from muntin.planner.bound import BoundCall, BoundQuery
+from muntin.planner.companions import Companions, with_cap
 from muntin.planner.draft import Draft
 from muntin.queries import AggregateCall, Join, Output, Query, replace_calls
 from muntin.queries.sql.aggregate_calls import constant_of
@@ -52,7 +55,8 @@ def bind(draft: Draft) -> Draft:
     >>> query.predicate.key, [str(each) for each in query.accumulators()]
     ('price > 5', ['count(*)', 'sum(price)', 'count(price)'])
     """
-    binding = Binding(draft.schema, draft.timeline, draft.tables, draft.zone)
+    told = draft.told.guarantees
+    binding = Binding(draft.schema, draft.timeline, draft.tables, draft.zone, told)
     bound: list[BoundQuery] = []
     problems: list[Problem] = []
     for query in draft.queries:
@@ -73,10 +77,11 @@ def bind_query(
     timeline: Timeline,
     tables: Mapping[str, pa.Schema] | None = None,
     zone: Zone = UTC,
+    told: Guarantees = UNSAID,
 ) -> BoundQuery:
     """Bind a query, or raise a :class:`QueryError` that points into its text."""
     relation, related = relate(query, schema, tables or {}, zone)
-    bound = _Binder(related, relation, timeline).bind()
+    bound = _Binder(related, relation, timeline, told=told).bind()
     return replace(bound, query=query)
 
 
@@ -94,8 +99,10 @@ class Binding:
         timeline: Timeline,
         tables: Mapping[str, pa.Schema] | None = None,
         zone: Zone = UTC,
+        told: Guarantees = UNSAID,
     ) -> None:
-        self._given = schema, timeline, tables, zone
+        self._given = schema, timeline, tables, zone, told
+        self._told = told
         self._timeline = timeline
         self._relations = Relations(schema, tables or {}, zone)
         self._shown: dict[Hashable, BoundQuery] = {}
@@ -114,10 +121,11 @@ class Binding:
     def _bind(self, query: Query) -> BoundQuery:
         related = self._relations.of(query)
         relation = related.relation
-        key = (id(related), self._key(query))
+        # Lists of frequent values are kept for windows of time only.
+        key = (id(related), query.guarantees, query.window.measure, self._key(query))
         if key not in self._shown:
             bare = related.named(replace(query, where=None))
-            self._shown[key] = _Binder(bare, relation, self._timeline).bind()
+            self._shown[key] = _Binder(bare, relation, self._timeline, told=self._told).bind()
         predicate = self._predicate(query, related)
         axis = _Binder(query, relation, self._timeline).axis()
         return self._shown[key].asked_by(query, axis, predicate)
@@ -181,8 +189,10 @@ class _Binder:
         relation: Relation,
         timeline: Timeline,
         binder: Binder | None = None,
+        told: Guarantees = UNSAID,
     ) -> None:
         self.query = query
+        self.guarantees = query.guarantees.otherwise(told)
         self.binder = binder
         self.relation = relation
         self.schema = relation.schema
@@ -193,22 +203,24 @@ class _Binder:
         axis = self.axis()
         grouping = tuple(self._bind(group.node, self.schema) for group in query.group_by)
         calls = {call: self._call(f"${i}", call) for i, call in enumerate(query.calls)}
+        companions = Companions(query, calls, self.guarantees)
+        aggregates = (*calls.values(), *companions.calls)
         lowered = pa.schema(
             [
                 *((group.name, b.type) for group, b in zip(query.group_by, grouping, strict=True)),
-                *((call.name, call.aggregate.type) for call in calls.values()),
+                *((call.name, call.aggregate.type) for call in aggregates),
             ]
         )
         groups = tuple(Output(group.name, _column(group.name)) for group in query.group_by)
+        shown = companions.outputs()
         outputs = tuple(
             OutputColumn(output.name, self._output(self._lowered(output.node, calls), lowered))
-            for output in (*groups, *query.select)
+            for output in (*groups, *shown)
         )
         predicate = self.predicate()
         having = None
         if query.having is not None:
             having = self._predicate(self._lowered(query.having, calls), lowered)
-        aggregates = tuple(calls.values())
         return BoundQuery(
             query,
             axis,
@@ -277,7 +289,12 @@ class _Binder:
             ),
         )
         if self.query.kept:
-            aggregate = kept(aggregate)
+            kind = kept(aggregate)
+            return BoundCall(name, kind, args, self._predicate(call.filter, self.schema))
+        if aggregate.parts[0].kind.startswith(FREQUENT) and self.query.window.measure != "time":
+            message = f"{call.name} keeps lists for slices of time, and ROWS windows have none"
+            raise QueryError([self.query.problem(call.node, message, "use top_k or frequent")])
+        aggregate = with_cap(self.query, call, aggregate, self.guarantees)
         return BoundCall(name, aggregate, args, self._predicate(call.filter, self.schema))
 
     def _output(self, node: exp.Expr, lowered: pa.Schema) -> Bound:

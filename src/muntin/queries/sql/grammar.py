@@ -30,10 +30,15 @@ _OPEN = TokenType.L_PAREN
 _NULLS = (["IGNORE", "NULLS"], ["RESPECT", "NULLS"])
 _AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
 STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
-QUERY_OPTIONS = ("technique", "prefer", "output", "restore")
+_TRUE_OR_FALSE = ("restore", "bounds")
+_WHOLE_NUMBERS = ("cap_values", "cap_bytes")
+QUERY_OPTIONS = (
+    "technique", "prefer", "output", "restore", "bounds", "on_cap", "cap_values", "cap_bytes",
+)  # fmt: skip
 QUERY_OPTION_HINT = (
     "write WITH (technique = 'daba'), WITH (prefer = 'latency'), WITH (output = 'changes')"
-    " or WITH (restore = true)"
+    ", WITH (restore = true), WITH (bounds = true), WITH (on_cap = 'fail')"
+    " or WITH (cap_values = 1000)"
 )
 _TRUTHS = (TokenType.TRUE, TokenType.FALSE)
 FILE_KINDS = ("STREAM", "TABLE", "SINK")
@@ -202,9 +207,13 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
         if not self._match(TokenType.EQ):
             self.refuse(f"expected = after {shown(key.text)}", QUERY_OPTION_HINT)
         value = self._curr
-        if key.text.lower() == "restore" and value.token_type not in _TRUTHS:
+        name = key.text.lower()
+        if name in _TRUE_OR_FALSE and value.token_type not in _TRUTHS:
             self.refuse("expected true or false", QUERY_OPTION_HINT)
-        if key.text.lower() != "restore" and value.token_type != TokenType.STRING:
+        if name in _WHOLE_NUMBERS and not value.text.isdecimal():
+            self.refuse("expected a whole number", QUERY_OPTION_HINT)
+        others = (*_TRUE_OR_FALSE, *_WHOLE_NUMBERS)
+        if name not in others and value.token_type != TokenType.STRING:
             self.refuse("expected a string", QUERY_OPTION_HINT)
         self._advance()
         option = OptionNode(this=key.text.lower(), value=value.text, at=value.start)

@@ -105,6 +105,26 @@ def _frequent(rows: Rows, _type: pa.DataType, fraction: float) -> Any:
     return [item for item in _counted(rows) if item["count"] >= floor]
 
 
+def _listed(items: list[dict[str, Any]], tracked: int) -> list[dict[str, Any]]:
+    """Items of exact counts, as they are while lists have room for all values."""
+    assert len(items) <= tracked, "the oracle knows no panes, so lists must not be cut"
+    return [
+        {"value": item["value"], "low": item["count"], "high": item["count"], "certain": True}
+        for item in items
+    ]
+
+
+@aggregate("approx_top_k")
+def _approx_top_k(rows: Rows, _type: pa.DataType, k: int, tracked: int) -> Any:
+    return _listed(_counted(rows), tracked)[:k]
+
+
+@aggregate("approx_frequent")
+def _approx_frequent(rows: Rows, _type: pa.DataType, fraction: float, tracked: int) -> Any:
+    floor = Fraction(str(fraction)) * len(given(rows))
+    return [item for item in _listed(_counted(rows), tracked) if item["low"] >= floor]
+
+
 @aggregate("min_k")
 def _min_k(rows: Rows, _type: pa.DataType, k: int) -> Any:
     return _sorted(rows)[:k]

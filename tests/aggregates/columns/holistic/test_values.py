@@ -1,6 +1,7 @@
 """Answers that are read off all values of a window, against counting them one by one."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +9,10 @@ import pytest
 
 from muntin.aggregates import resolve
 from muntin.aggregates.algebra import Part
-from muntin.aggregates.columns.holistic import value_windows, values
+from muntin.aggregates.caps import Cap
+from muntin.aggregates.columns.holistic import value_windows
 from muntin.aggregates.columns.holistic.runs import RunColumn
+from muntin.errors import DataError
 from muntin.planner import build_plan
 from muntin.queries import queries
 
@@ -50,10 +53,12 @@ def test_frequent_values_are_found_by_counting_and_by_searching(distinct, looked
         assert {item["value"]: item["count"] for item in items} == wanted
 
 
-def test_windows_with_too_many_values_fail_and_no_others(monkeypatch):
+def test_windows_with_too_many_values_fail_and_no_others():
     array, cells, size, lows, highs, held = draw(3, 300)
     texts = array.cast(pa.string())
-    monkeypatch.setattr(values, "CAP_VALUES", 20)
+    over = [len(set(rows)) > 20 for rows in held]
+    assert any(over)
+    assert not all(over)
     for name, constants, kind in (
         ("count_distinct", [], "set"),
         ("sum_distinct", [], "set"),
@@ -62,30 +67,27 @@ def test_windows_with_too_many_values_fail_and_no_others(monkeypatch):
         ("top_k", [2], "runs"),
     ):
         resolved = resolve(name, [array.type], constants)
-        lowered = resolved.lower([windowed(kind, array, cells, size, lows, highs)])
-        monkeypatch.setattr(values, "CAP_VALUES", 10**6)
-        every = resolved.lower([windowed(kind, array, cells, size, lows, highs)])
-        monkeypatch.setattr(values, "CAP_VALUES", 20)
-        over = [len(set(rows)) > 20 for rows in held]
-        assert any(over)
-        assert not all(over)
+        few = replace(resolved, cap=Cap(values=20))
+        slid = windowed(kind, array, cells, size, lows, highs)
+        lowered, every = few.lower([slid]), resolved.lower([slid])
         assert lowered.errors.to_pylist() == over
         wanted = [
             None if no else value for no, value in zip(over, every.values.to_pylist(), strict=True)
         ]
         assert lowered.values.to_pylist() == wanted
-    monkeypatch.setattr(values, "CAP_VALUES", 10**6)
-    monkeypatch.setattr(values, "CAP_BYTES", 50)
+        with pytest.raises(DataError, match=f"for {name}, and may have 20"):
+            replace(resolved, cap=Cap(values=20, on="fail")).lower([slid])
+    few = replace(resolve("count_distinct", [pa.string()]), cap=Cap(bytes=50))
     slid = windowed("set", texts, cells, size, lows, highs)
-    errors = resolve("count_distinct", [pa.string()]).lower([slid]).errors.to_pylist()
+    errors = few.lower([slid]).errors.to_pylist()
     assert errors == [sum(map(len, map(str, set(rows)))) > 50 for rows in held]
 
 
-def test_a_list_is_judged_by_all_its_values(monkeypatch):
-    monkeypatch.setattr(values, "CAP_VALUES", 3)
+def test_a_list_is_judged_by_all_its_values():
     column = RunColumn.empty(Part("list", (pa.int64(),)), 2)
     column.update(np.array([0, 0, 1, 1, 1, 1]), (pa.array([7] * 6),), np.zeros(6, np.int64))
-    lowered = resolve("collect_list", [pa.int64()]).lower([column])
+    few = replace(resolve("collect_list", [pa.int64()]), cap=Cap(values=3))
+    lowered = few.lower([column])
     assert lowered.values.to_pylist() == [[7, 7], None]
     assert lowered.errors.to_pylist() == [False, True]
 

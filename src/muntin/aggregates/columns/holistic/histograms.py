@@ -8,7 +8,7 @@ no machine rounds a value into another bucket.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,8 +20,9 @@ from muntin._typing import Floats, Ints
 from muntin.aggregates.algebra import HISTOGRAM, Lowered, Part
 from muntin.aggregates.columns.arrow_views import double_bits
 from muntin.aggregates.columns.codes import IntegerCoder
-from muntin.aggregates.columns.holistic.runs import Rows, RunColumn
-from muntin.aggregates.columns.holistic.value_windows import ValueWindows
+from muntin.aggregates.columns.holistic.rows import Rows
+from muntin.aggregates.columns.holistic.runs import RunColumn
+from muntin.aggregates.columns.holistic.value_windows import windows_of
 
 if TYPE_CHECKING:
     from muntin.aggregates.registry import ResolvedAggregate
@@ -103,14 +104,28 @@ def to_buckets(doubles: Ints, shift: int) -> Ints:
 
 def middles(buckets: Sequence[int] | Ints, bits: int) -> Floats:
     """The middle of each bucket."""
-    given = np.asarray(buckets, np.int64)
+    return _inside(np.asarray(buckets, np.int64), bits, 1 << (_MANTISSA - bits - 1))
+
+
+def ends(buckets: Ints, bits: int, *, upper: bool) -> Floats:
+    """The least or the greatest number of each bucket, or one just outside of it.
+
+    Integers and decimals may have been rounded into their bucket.
+    """
+    whole = (1 << (_MANTISSA - bits)) - 1
+    far = _inside(buckets, bits, np.where((buckets > 0) == upper, whole, 0))
+    found: Floats = np.nextafter(far, np.inf if upper else -np.inf)
+    return np.where(np.isfinite(far) & (buckets != 0), found, far)
+
+
+def _inside(given: Ints, bits: int, fill: int | Ints) -> Floats:
+    """The number of each bucket whose other bits are those of ``fill``."""
     shift, power = _MANTISSA - bits, 1 << bits
     place = np.abs(given) - _BELOW * power
-    half = 1 << (shift - 1)
     normal = place >= power
     # A power of two of denormals is that of numbers scaled up.
     scaled = np.where(normal, place, place + _SCALED * power)
-    doubles = ((np.maximum(scaled, 0) << shift) | half).view(np.float64)
+    doubles = ((np.maximum(scaled, 0) << shift) | fill).view(np.float64)
     with np.errstate(invalid="ignore"):
         doubles = np.where(normal, doubles, doubles * 2.0**-_SCALED)
     infinite = _INFINITE * power
@@ -127,9 +142,15 @@ def answers(
     totals: Ints,
     least: pa.Array,
     greatest: pa.Array,
+    facet: str = "",
 ) -> pa.Array:
-    """Values at places among so many, from 0 on, of which the first and the last are known."""
-    found = within(middles(buckets, bits), least, greatest)
+    """Values at places among so many, from 0 on, of which the first and the last are known.
+
+    With a facet the least, "low", or the greatest, "high", that each can be.
+    """
+    given = np.asarray(buckets, np.int64)
+    middle = ends(given, bits, upper=facet == "high") if facet else middles(given, bits)
+    found = within(middle, least, greatest, facet)
     found = pc.if_else(pa.array(places == 0), least, found)
     found = pc.if_else(pa.array(places == totals - 1), greatest, found)
     if pa.types.is_floating(found.type):
@@ -138,15 +159,15 @@ def answers(
     return found
 
 
-def within(middle: Floats, least: pa.Array, greatest: pa.Array) -> pa.Array:
-    """Middles as values of the ends' type, and between these; the ends must not be NULL."""
+def within(middle: Floats, least: pa.Array, greatest: pa.Array, facet: str = "") -> pa.Array:
+    """Numbers as values of the ends' type, and between these; the ends must not be NULL."""
     kind = least.type
     if pa.types.is_decimal(kind):
-        return _decimals(middle, least, greatest)
+        return _decimals(middle, least, greatest, facet)
     low, high = (each.to_numpy(zero_copy_only=False) for each in (least, greatest))
     if not pa.types.is_floating(kind):
         limits = np.iinfo(low.dtype)
-        whole = np.rint(middle)
+        whole = {"low": np.ceil, "high": np.floor}.get(facet, np.rint)(middle)
         top, bottom = whole >= float(limits.max), whole <= float(limits.min)
         plain = np.where(top | bottom, 0, whole).astype(low.dtype)
         found = np.where(top, limits.max, np.where(bottom, limits.min, plain))
@@ -157,11 +178,12 @@ def within(middle: Floats, least: pa.Array, greatest: pa.Array) -> pa.Array:
     return pa.array(rounded, kind)
 
 
-def _decimals(middle: Floats, least: pa.Array, greatest: pa.Array) -> pa.Array:
+def _decimals(middle: Floats, least: pa.Array, greatest: pa.Array, facet: str) -> pa.Array:
     """As decimals: one Python number for each different middle."""
     unit = Decimal(1).scaleb(-least.type.scale)
     distinct, places = np.unique(middle, return_inverse=True)
-    made = [Decimal(each).quantize(unit, context=_WIDE) for each in distinct.tolist()]
+    rounding = {"low": ROUND_CEILING, "high": ROUND_FLOOR}.get(facet)
+    made = [Decimal(each).quantize(unit, rounding, _WIDE) for each in distinct.tolist()]
     bounds = zip(least.to_pylist(), greatest.to_pylist(), strict=True)
     found = [
         min(max(made[place], low), high)
@@ -173,7 +195,7 @@ def _decimals(middle: Floats, least: pa.Array, greatest: pa.Array) -> pa.Array:
 def lower_percentiles(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
     """The answers of `approx_percentile`."""
     algebra: Any = aggregate.algebra
-    windows = ValueWindows(columns[0])
+    windows = windows_of(columns[0])
     held = np.flatnonzero(windows.totals)
     fractions = np.array([float(p) for p in algebra.fractions])
     totals = np.repeat(windows.totals[held], fractions.size)
@@ -181,9 +203,9 @@ def lower_percentiles(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> L
     asked = np.repeat(held, fractions.size)
     places = np.maximum(places, 0)
     ranks = windows.select(asked, places)
-    buckets = windows.codes[ranks, 0] if held.size else np.empty(0, np.int64)
+    buckets = windows.codes_at(ranks)[:, 0] if held.size else np.empty(0, np.int64)
     least, greatest = (each.result().take(pa.array(asked)) for each in columns[1:])
-    values = answers(buckets, algebra.bits, places, totals, least, greatest)
+    values = answers(buckets, algebra.bits, places, totals, least, greatest, aggregate.facet)
     if algebra.is_listed:
         offsets = pa.array(fractions.size * np.arange(held.size + 1)).cast(pa.int32())
         values = pa.ListArray.from_arrays(offsets, values, type=aggregate.type)

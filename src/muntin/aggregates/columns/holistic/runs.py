@@ -7,42 +7,29 @@ cells lie behind one another, so that a column is three arrays whatever its numb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
-from muntin._compiled import compiled
 from muntin._typing import Ints
 from muntin.aggregates.algebra import Part
 from muntin.aggregates.columns.arrow_views import integers, live_cells, valid_mask
 from muntin.aggregates.columns.codes import Coder, DictionaryCoder, coder
 from muntin.aggregates.columns.column import PartColumn, Slide
+from muntin.aggregates.columns.holistic.rows import (
+    NO_WEIGHTS,
+    Rows,
+    gathered,
+    merge_rows,
+    rank_rows,
+    sorted_rows,
+    spread,
+)
 
 # What orders occurrences: the value alone; another argument, or the time, and then the value.
 _VALUES = ("set", "runs")
 _TIMES = ("list", "list_nulls")
-# Numbers of cells and codes that fit one word together are sorted as one.
-_WORD = 1 << 62
-# A table of all numbers there can be beats sorting while it is so many times as large.
-_DENSE = 4
-
-
-class Rows(NamedTuple):
-    """Occurrences of cells: cell c has those from ``offsets[c]`` to ``offsets[c + 1] - 1``.
-
-    Row i of ``codes`` orders occurrence i in its cell; ``weights`` says how often it occurs, and is
-    empty where that does not matter.
-    """
-
-    offsets: Ints
-    codes: Ints
-    weights: Ints
-
-    @property
-    def sizes(self) -> Ints:
-        """How many occurrences each cell has."""
-        return np.diff(self.offsets)
 
 
 class RunColumn(PartColumn):
@@ -69,7 +56,7 @@ class RunColumn(PartColumn):
     def empty(cls, part: Part, size: int) -> Self:
         """No values."""
         width = 1 if part.kind in _VALUES else 3
-        rows = Rows(np.zeros(size + 1, np.int64), np.empty((0, width), np.int64), _NO_WEIGHTS)
+        rows = Rows(np.zeros(size + 1, np.int64), np.empty((0, width), np.int64), NO_WEIGHTS)
         return cls(part, rows, coder(part.types[0]), _key_coder(part))
 
     def __len__(self) -> int:
@@ -95,8 +82,8 @@ class RunColumn(PartColumn):
             kept = np.flatnonzero(cells >= 0)
             cells, codes = cells[kept], codes[kept]
         if cells.size:
-            weights = np.ones(cells.size, np.int64) if self.weighted else _NO_WEIGHTS
-            self._add(_sorted(cells, codes, weights, len(self)))
+            weights = np.ones(cells.size, np.int64) if self.weighted else NO_WEIGHTS
+            self._add(sorted_rows(cells, codes, weights, len(self)))
 
     def codes_of(self, args: tuple[pa.Array, ...], times: Ints | None) -> Ints:
         """The codes of every row, as a row each."""
@@ -142,11 +129,11 @@ class RunColumn(PartColumn):
 
     def merge(self, cells: Ints, other: Self) -> None:
         """Add the other's occurrences to own cells."""
-        codes = self._translated(other)
+        codes = self.translated(other)
         lows, highs = other.rows.offsets[:-1], other.rows.offsets[1:]
-        self._add(_gathered(other.rows._replace(codes=codes), lows, highs, cells, len(self)))
+        self._add(gathered(other.rows._replace(codes=codes), lows, highs, cells, len(self)))
 
-    def _translated(self, other: Self) -> Ints:
+    def translated(self, other: Self) -> Ints:
         """The other's codes as own coders have them."""
         codes = other.rows.codes
         for place, own, theirs in ((-1, self.values, other.values), (0, self.keys, other.keys)):
@@ -167,15 +154,15 @@ class RunColumn(PartColumn):
         lows, highs = self.rows.offsets[indices], self.rows.offsets[1:][indices]
         offsets = np.concatenate(([0], np.cumsum(highs - lows)))
         at = spread(lows, offsets)
-        weights = self.rows.weights[at] if self.weighted else _NO_WEIGHTS
+        weights = self.rows.weights[at] if self.weighted else NO_WEIGHTS
         return self.holding(Rows(offsets, self.rows.codes[at], weights))
 
     def extend(self, others: Sequence[Self]) -> None:
         """Add the cells of other columns behind own ones."""
         # A dictionary that takes in what others know moves the codes of those before.
         for each in others:
-            self._translated(each)
-        listed = [(self._translated(each), each.rows) for each in others]
+            self.translated(each)
+        listed = [(self.translated(each), each.rows) for each in others]
         rows = [self.rows, *(each._replace(codes=codes) for codes, each in listed)]
         ends = np.cumsum([0, *(each.offsets[-1] for each in rows)])
         offsets = [each.offsets[1:] + end for each, end in zip(rows, ends[:-1], strict=True)]
@@ -184,6 +171,16 @@ class RunColumn(PartColumn):
             np.concatenate([each.codes for each in rows]),
             np.concatenate([each.weights for each in rows]),
         )
+
+    def without_zeros(self) -> Self:
+        """The occurrences whose weight is not zero."""
+        kept = np.flatnonzero(self.rows.weights)
+        if kept.size == self.rows.weights.size:
+            return self
+        cells = np.repeat(np.arange(len(self)), self.rows.sizes)[kept]
+        sizes = np.bincount(cells, minlength=len(self))
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        return self.holding(Rows(offsets, self.rows.codes[kept], self.rows.weights[kept]))
 
     def holding(self, rows: Rows) -> Self:
         """A column of other occurrences, with the same codes."""
@@ -210,7 +207,7 @@ class RunColumn(PartColumn):
     def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
         """A column of `size` cells: cell `cells[i]` takes own cells from `starts[i]` on."""
         lows, highs = self.rows.offsets[starts], self.rows.offsets[np.maximum(ends, starts)]
-        return self.holding(_gathered(self.rows, lows, highs, cells, size))
+        return self.holding(gathered(self.rows, lows, highs, cells, size))
 
     def sliding(self, longest: int) -> Slide:
         """Windows over these cells, which are looked through when they are lowered."""
@@ -225,7 +222,7 @@ class RunColumn(PartColumn):
     def ranked(self) -> tuple[Ints, Ints]:
         """The rank of each occurrence among all different ones, and the codes of each rank."""
         if self._ranked is None or self._ranked[0] is not self.rows:
-            self._ranked = self.rows, _ranks(self.rows.codes)
+            self._ranked = self.rows, rank_rows(self.rows.codes)
         return self._ranked[1]
 
     def decoded(self, codes: Ints) -> pa.Array:
@@ -261,7 +258,7 @@ class RunColumn(PartColumn):
             keys = batch.column("key").flatten()
             args, times = ((values, keys), None) if column.keys else (args, integers(keys))
         codes = column.codes_of(args, times)
-        weights = _NO_WEIGHTS
+        weights = NO_WEIGHTS
         if column.weighted:
             weights = integers(batch.column("weight").flatten()).copy()
         column.rows = Rows(offsets, codes, weights)
@@ -309,148 +306,3 @@ class RunWindows(RunColumn):
     def holding(self, rows: Rows) -> RunColumn:  # type: ignore[override]
         """A column that is written out."""
         return RunColumn(self.part, rows, self.values, self.keys).holding(rows)
-
-
-_NO_WEIGHTS = np.empty(0, np.int64)
-
-
-def _ranks(codes: Ints) -> tuple[Ints, Ints]:
-    """The rank of each row among the different ones, and these in order."""
-    numbers, span = np.zeros(len(codes), np.int64), 1
-    for column in codes.T:
-        ranks, distinct = _column_ranks(column)
-        if span * distinct.size >= _WORD:
-            numbers, found = _column_ranks(numbers)
-            span = found.size
-        numbers, span = numbers * distinct.size + ranks, span * distinct.size
-    ranks, distinct = _column_ranks(numbers)
-    firsts = np.empty(distinct.size, np.int64)
-    firsts[ranks] = np.arange(ranks.size)
-    return ranks, codes[firsts]
-
-
-def _column_ranks(numbers: Ints) -> tuple[Ints, Ints]:
-    """The rank of each number among the different ones, and these in order."""
-    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
-    if high - low < _DENSE * numbers.size:
-        held = np.zeros(high - low + 1, np.bool_)
-        held[numbers - low] = True
-        return (np.cumsum(held) - 1)[numbers - low], np.flatnonzero(held) + low
-    distinct = np.unique(numbers)
-    return np.searchsorted(distinct, numbers), distinct
-
-
-def spread(lows: Ints, offsets: Ints) -> Ints:
-    """The places of ranges one behind the other: range i begins at `lows[i]`.
-
-    >>> spread(np.array([5, 2]), np.array([0, 2, 5])).tolist()
-    [5, 6, 2, 3, 4]
-    """
-    return np.arange(offsets[-1]) + np.repeat(lows - offsets[:-1], np.diff(offsets))
-
-
-def _gathered(rows: Rows, lows: Ints, highs: Ints, cells: Ints, size: int) -> Rows:
-    """Ranges of occurrences as those of cells, several of which may go to one."""
-    kept = np.flatnonzero((cells >= 0) & (highs > lows))
-    lows, highs, cells = lows[kept], highs[kept], cells[kept]
-    offsets = np.concatenate(([0], np.cumsum(highs - lows)))
-    at = spread(lows, offsets)
-    codes = rows.codes[at]
-    weights = rows.weights[at] if len(rows.weights) else _NO_WEIGHTS
-    if cells.size and not np.all(cells[1:] > cells[:-1]):
-        return _sorted(np.repeat(cells, np.diff(offsets)), codes, weights, size)
-    # Ranges that may span several cells are sorted in each of those only.
-    if is_sorted(codes, offsets):
-        sizes = np.zeros(size + 1, np.int64)
-        sizes[cells + 1] = np.diff(offsets)
-        return Rows(np.cumsum(sizes), codes, weights)
-    return _sorted(np.repeat(cells, np.diff(offsets)), codes, weights, size)
-
-
-def _sorted(cells: Ints, codes: Ints, weights: Ints, size: int) -> Rows:
-    """Occurrences in any order as those of cells, each once."""
-    if codes.shape[1] == 1:
-        numbers, low, distinct = codes[:, 0], int(codes.min(initial=0)), None
-        span = int(codes.max(initial=0)) - low + 1
-        if span * size >= _WORD:
-            distinct = np.unique(numbers)
-            numbers, low, span = np.searchsorted(distinct, numbers), 0, distinct.size
-        words = cells * span + (numbers - low)
-        if not weights.size or weights.max() == 1 == weights.min():
-            words.sort()
-            cells, numbers = np.divmod(words, span)
-            numbers = numbers + low if distinct is None else distinct[numbers]
-            return _united(cells, numbers[:, None], weights, size)
-        order = np.argsort(words)
-    else:
-        order = np.lexsort((*codes.T[::-1], cells))
-    weights = weights[order] if weights.size else weights
-    return _united(cells[order], codes[order], weights, size)
-
-
-def _united(cells: Ints, codes: Ints, weights: Ints, size: int) -> Rows:
-    """Sorted occurrences, those that are equal put together."""
-    fresh = np.ones(cells.size, np.bool_)
-    fresh[1:] = (cells[1:] != cells[:-1]) | (codes[1:] != codes[:-1]).any(axis=1)
-    begins = np.flatnonzero(fresh)
-    if weights.size:
-        weights = np.add.reduceat(weights, begins) if begins.size else weights
-    sizes = np.bincount(cells[begins], minlength=size)
-    return Rows(np.concatenate(([0], np.cumsum(sizes))), codes[begins], weights)
-
-
-@compiled
-def is_sorted(codes: Ints, offsets: Ints) -> bool:
-    """Whether the rows of every range ascend."""
-    for cell in range(offsets.size - 1):
-        for i in range(offsets[cell] + 1, offsets[cell + 1]):
-            if _compare(codes, i - 1, codes, i) >= 0:
-                return False
-    return True
-
-
-@compiled
-def _compare(a: Ints, i: int, b: Ints, j: int) -> int:
-    for k in range(a.shape[1]):
-        if a[i, k] != b[j, k]:
-            return -1 if a[i, k] < b[j, k] else 1
-    return 0
-
-
-@compiled
-def merge_rows(
-    offsets: Ints,
-    codes: Ints,
-    weights: Ints,
-    their_offsets: Ints,
-    their_codes: Ints,
-    their_weights: Ints,
-    weighted: bool,
-) -> tuple[Ints, Ints, Ints]:
-    """The occurrences of two columns, cell by cell; those in both are one, with both weights."""
-    total = codes.shape[0] + their_codes.shape[0]
-    found = np.empty((total, codes.shape[1]), np.int64)
-    sums = np.empty(total if weighted else 0, np.int64)
-    ends = np.zeros(offsets.size, np.int64)
-    at = 0
-    for cell in range(offsets.size - 1):
-        i, j = offsets[cell], their_offsets[cell]
-        while i < offsets[cell + 1] or j < their_offsets[cell + 1]:
-            if i == offsets[cell + 1]:
-                order = 1
-            elif j == their_offsets[cell + 1]:
-                order = -1
-            else:
-                order = _compare(codes, i, their_codes, j)
-            source, place = (codes, i) if order <= 0 else (their_codes, j)
-            for k in range(codes.shape[1]):
-                found[at, k] = source[place, k]
-            if weighted:
-                sums[at] = (weights[i] if order <= 0 else 0) + (
-                    their_weights[j] if order >= 0 else 0
-                )
-            i += order <= 0
-            j += order >= 0
-            at += 1
-        ends[cell + 1] = at
-    return ends, found[:at].copy(), sums[:at].copy() if weighted else sums

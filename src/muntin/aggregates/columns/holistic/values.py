@@ -13,22 +13,20 @@ from muntin._typing import Ints
 from muntin.aggregates.algebra import Lowered, Part
 from muntin.aggregates.columns.arrow_views import double_bits
 from muntin.aggregates.columns.counts import CountColumn
-from muntin.aggregates.columns.holistic.value_windows import ValueWindows
+from muntin.aggregates.columns.holistic.value_windows import windows_of
+from muntin.aggregates.columns.holistic.windows import Windows
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.holistic.frequencies import Frequent
 from muntin.aggregates.holistic.percentiles import Percentile, PercentileDisc
 from muntin.aggregates.holistic.top_values import MinK
 from muntin.aggregates.types import is_number
+from muntin.errors import DataError
 
 if TYPE_CHECKING:
     from muntin.aggregates.registry import ResolvedAggregate
 
-Answers = Callable[["ResolvedAggregate", ValueWindows], pa.Array]
+Answers = Callable[["ResolvedAggregate", Windows], pa.Array]
 Lowering = Callable[["ResolvedAggregate", Sequence[Any]], Lowered]
-
-# A window with more different values, or more bytes of them, gives NULL, which is counted.
-CAP_VALUES = 1_000_000
-CAP_BYTES = 64 << 20
 
 
 def lower_values(answers: Answers) -> Lowering:
@@ -41,46 +39,69 @@ def lower_distinct(lower: Lowering) -> Lowering:
     return _capped(lambda aggregate, windows: lower(aggregate, _columns(aggregate, windows)))
 
 
-def _capped(lower: Callable[[ResolvedAggregate, ValueWindows], Lowered]) -> Lowering:
+def _capped(lower: Callable[[ResolvedAggregate, Windows], Lowered]) -> Lowering:
     """What windows answer that do not have too many values; the others fail."""
 
     def lowered(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
-        windows = ValueWindows(columns[0])
-        over = windows.over(CAP_VALUES, CAP_BYTES)
+        windows = windows_of(columns[0])
+        cap = aggregate.cap
+        over = windows.over(cap.values, cap.bytes)
+        if aggregate.facet == "exact":
+            exact = np.ones(len(windows), np.bool_)
+            exact[over] = False
+            return Lowered(pa.array(exact))
         if not over.size:
             return lower(aggregate, windows)
+        if cap.on == "fail":
+            raise _too_many(aggregate, windows.only(over[:1]))
         kept = np.delete(np.arange(len(windows)), over)
         found = lower(aggregate, windows.only(kept))
         failed = np.ones(len(windows), np.bool_)
         failed[kept] = False
         if found.errors is not None:
             failed[kept] = found.errors.to_numpy(zero_copy_only=False)
-        return Lowered(_placed(False, 1, len(windows), kept, found.values), pa.array(failed))
+        answers = _placed(False, 1, len(windows), kept, found.values)
+        if aggregate.fallback is None:
+            return Lowered(answers, pa.array(failed))
+        failed[over] = False
+        others = aggregate.fallback.lower(columns[1:]).values.cast(aggregate.type)
+        places = np.arange(len(windows))
+        places[over] += len(windows)
+        answers = pa.concat_arrays([answers, others]).take(pa.array(places))
+        return Lowered(answers, pa.array(failed) if failed.any() else None)
 
     return lowered
 
 
-def _columns(aggregate: ResolvedAggregate, windows: ValueWindows) -> tuple[SumColumn, CountColumn]:
+def _too_many(aggregate: ResolvedAggregate, windows: Windows) -> DataError:
+    """The error of a window that has too many values."""
+    counts, sizes = windows.measured()
+    cap = aggregate.cap
+    return DataError(
+        f"a window has {counts[0]:,} values of {sizes[0]:,} bytes for {aggregate.name}, and may "
+        f"have {cap.values:,} of {cap.bytes:,} bytes",
+        hint="raise cap_values or cap_bytes, or use on_cap = 'null' or 'approximate'",
+    )
+
+
+def _columns(aggregate: ResolvedAggregate, windows: Windows) -> tuple[SumColumn, CountColumn]:
     """The sum and the count of each window's different values, as columns."""
-    values = windows.values(np.arange(len(windows.codes)))
-    sums = SumColumn.empty(Part("sum", aggregate.types), len(values))
-    sums.update(np.arange(len(values)), (values,))
     counts = CountColumn(Part("count", aggregate.types), windows.counts())
-    return sums.summed(windows.distinct), counts
+    return windows.sums(aggregate.types), counts
 
 
-def count_distinct(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def count_distinct(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """How many different values."""
     return pa.array(windows.counts())
 
 
-def collect_set(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def collect_set(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """The different values."""
     offsets, ranks = windows.different()
-    return _lists(aggregate.type, offsets, windows.values(ranks))
+    return listed(aggregate.type, offsets, windows.values(ranks))
 
 
-def percentile(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def percentile(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """Values at fractions, between two where a fraction lies between them."""
     algebra = aggregate.algebra
     assert isinstance(algebra, Percentile)
@@ -101,7 +122,7 @@ def percentile(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
     return _placed(algebra.is_listed, fractions.size, len(windows), held, pa.array(found))
 
 
-def percentile_disc(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def percentile_disc(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """Values of the window itself, at fractions."""
     algebra = aggregate.algebra
     assert isinstance(algebra, PercentileDisc)
@@ -118,19 +139,19 @@ def percentile_disc(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.A
     return _placed(algebra.is_listed, fractions.size, len(windows), held, values)
 
 
-def mode(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def mode(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """The most frequent value."""
     offsets, ranks, _ = windows.heaviest(1, np.ones(len(windows), np.int64))
     return _placed(False, 1, len(windows), np.flatnonzero(np.diff(offsets)), windows.values(ranks))
 
 
-def top_k(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def top_k(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """The most frequent values with their counts."""
     ones = np.ones(len(windows), np.int64)
     return _counted(aggregate, windows, *windows.heaviest(aggregate.constants[0], ones))
 
 
-def frequent(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def frequent(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """The values that make up a fraction of all, with their counts."""
     algebra = aggregate.algebra
     assert isinstance(algebra, Frequent)
@@ -142,7 +163,7 @@ def frequent(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
     return _counted(aggregate, windows, *windows.heaviest(most, floors))
 
 
-def best(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def best(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """The least or greatest values, or values of rows by another argument."""
     algebra = aggregate.algebra
     assert isinstance(algebra, MinK)
@@ -152,15 +173,15 @@ def best(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
     places = np.arange(offsets[-1]) - offsets[asked]
     if algebra.takes_greatest:
         places = windows.totals[asked] - 1 - places
-    return _lists(aggregate.type, offsets, windows.values(windows.select(asked, places)))
+    return listed(aggregate.type, offsets, windows.values(windows.select(asked, places)))
 
 
-def collect_list(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def collect_list(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """All values in order of time."""
-    return _lists(aggregate.type, *windows.every())
+    return listed(aggregate.type, *windows.every())
 
 
-def string_agg(aggregate: ResolvedAggregate, windows: ValueWindows) -> pa.Array:
+def string_agg(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """All texts in order of time, joined."""
     offsets, values = windows.every()
     lists = pa.LargeListArray.from_arrays(pa.array(offsets), values.cast(pa.large_string()))
@@ -174,16 +195,16 @@ def _doubles(values: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def _counted(
-    aggregate: ResolvedAggregate, windows: ValueWindows, offsets: Ints, ranks: Ints, counts: Ints
+    aggregate: ResolvedAggregate, windows: Windows, offsets: Ints, ranks: Ints, counts: Ints
 ) -> pa.Array:
     values = windows.values(ranks)
     items = pa.StructArray.from_arrays(
         [values, pa.array(counts)], fields=list(aggregate.type.value_type)
     )
-    return _lists(aggregate.type, offsets, items)
+    return listed(aggregate.type, offsets, items)
 
 
-def _lists(kind: pa.DataType, offsets: Ints, values: pa.Array) -> pa.Array:
+def listed(kind: pa.DataType, offsets: Ints, values: pa.Array) -> pa.Array:
     """Values as lists; more than 2**31 of them in one batch do not fit lists."""
     return pa.ListArray.from_arrays(pa.array(offsets).cast(pa.int32()), values, type=kind)
 

@@ -8,6 +8,7 @@ for built-in parts; those that look at values run a group at a time.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,15 +16,17 @@ import pyarrow as pa
 
 from muntin._typing import Ints
 from muntin.aggregates import Aggregate
-from muntin.aggregates.algebra import USER, Part
+from muntin.aggregates.algebra import FREQUENT, USER, Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import AdditiveColumn, PartColumn
 from muntin.aggregates.columns.counts import CountColumn
+from muntin.aggregates.columns.holistic.frequent import FrequentColumn
 from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.registry import registered
 from muntin.aggregators import Aggregator, create, info
-from muntin.engine.slices.finals.pieces import Objects
+from muntin.engine.slices.finals.extremes import Extremes
+from muntin.engine.slices.finals.totals import Totals
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.sealed_log import SealedLog
@@ -78,6 +81,8 @@ class Structure(Protocol):
 
 def structure(technique: str, part: Part) -> Structure:
     """The structure of a technique over a part."""
+    if part.kind.startswith(FREQUENT):
+        return FrequentLists(part)
     if technique in _KERNELS and part.shared:
         return SlotLog(part)
     if info(technique).needs == "selective":
@@ -175,6 +180,50 @@ class Columns:
         return found.read(slots)
 
 
+class FrequentLists:
+    """Lists of frequent values of each slice, added when it enters and taken off when it leaves.
+
+    A slice is truncated once, when all its rows are there and the predicate's cells are together:
+    what other queries cut makes no difference. Golab 2006, Algorithm 6.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._slices: deque[tuple[int, Slotted]] = deque()
+        self._whole = Slotted(np.empty(0, np.int64), empty(part, 0))
+        self.steps = 0
+
+    def push(self, at: int, piece: Slotted) -> None:
+        """Take in the slice that starts at a tick."""
+        column = piece.column.take(np.arange(piece.slots.size))
+        assert isinstance(column, FrequentColumn)
+        column.seal()
+        lists = Slotted(piece.slots, column)
+        self._slices.append((at, lists))
+        self._whole = self._whole.combined(lists, self._part)
+        self.steps += int(piece.slots.size)
+
+    def evict(self, before: int) -> None:
+        """Let go of slices that start before a tick."""
+        whole, gone = self._whole, False
+        while self._slices and self._slices[0][0] < before:
+            _, lists = self._slices.popleft()
+            assert isinstance(lists.column, FrequentColumn)
+            whole.column.merge(np.searchsorted(whole.slots, lists.slots), lists.column.negative())
+            self.steps += int(lists.slots.size)
+            gone = True
+        if gone:
+            assert isinstance(whole.column, FrequentColumn)
+            left = np.flatnonzero(whole.column.totals)
+            column = whole.column.take(left)
+            column.tidy()
+            self._whole = Slotted(whole.slots[left], column)
+
+    def read(self, since: int, slots: Ints) -> PartColumn:
+        """The lists of some groups over the slices from a tick on, which are all that there are."""
+        return self._whole.read(slots)
+
+
 class _Slots:
     """Places that are slots: one each, all of one cell."""
 
@@ -223,7 +272,7 @@ class SlotLog:
         zeros = np.zeros(slots.size, np.int64)
         spans = Spans(slots, zeros, zeros + low, zeros + log.end)
         column = log.columns[0]
-        assert not isinstance(column, Objects)
+        assert isinstance(column, Totals | Extremes)
         found, steps, _ = column.read(log.trail, log.lasts, self._places.chains, self._held, spans)
         self.steps += steps
         return found

@@ -9,11 +9,12 @@ from muntin._typing import Ints
 from muntin.aggregates.algebra import USER, Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
-from muntin.aggregates.columns.holistic.runs import RunColumn
 from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.engine.slices.finals.extremes import Extremes
 from muntin.engine.slices.finals.totals import Totals
 from muntin.engine.slices.stretches import Trail
+from muntin.engine.slices.values.blocks import SealedValues
+from muntin.engine.slices.values.last_seen import LastSeen
 
 Int32s = npt.NDArray[np.int32]
 
@@ -81,10 +82,6 @@ class Pieces(Objects):
 
     def raw(self, places: Int32s, skip: int) -> PartColumn:
         """The entries themselves, behind the first ``skip`` ones."""
-        if self.part.valued:
-            whole = RunColumn.empty(self.part, 0)
-            whole.extend(self._pieces)  # type: ignore[arg-type]
-            return whole.take(np.arange(skip, skip + places.size))
         found, at = empty(self.part, places.size), -skip
         for piece in self._pieces:
             cells = np.arange(at, at + len(piece))
@@ -93,8 +90,10 @@ class Pieces(Objects):
         return found
 
 
-def column_of(part: Part) -> Totals | Extremes | Objects:
+def column_of(part: Part) -> Totals | Extremes | Objects | SealedValues:
     """What is kept of a part's sealed entries."""
+    if part.valued:
+        return LastSeen(part) if part.kind == "set" else SealedValues(part)
     if part.invertible:
         return Totals(part)
     if part.selective:

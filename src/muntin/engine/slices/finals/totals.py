@@ -116,8 +116,8 @@ class Totals:
         if (low, high, kinds) == (self.base, self.base + self.width, self.specials):
             return
         mine, fit = (self.base, self.width, self.specials), (low, high - low, kinds)
-        self._lanes.replace(_refitted(self._lanes.tail, mine, fit))
-        self.heads = _refitted(self.heads, mine, fit)
+        self._lanes.replace(refitted(self._lanes.tail, mine, fit))
+        self.heads = refitted(self.heads, mine, fit)
         self.base, self.width, self.specials = fit
 
     def _as_lanes(self) -> Lanes:
@@ -144,7 +144,7 @@ class Totals:
         """The entries themselves, which are of these places, behind the first ``skip`` ones."""
         mine = (self.base, self.width, self.specials)
         kept = [
-            _refitted(rows, fit, mine)
+            refitted(rows, fit, mine)
             for rows, fit in zip(self._lanes.kept, self._fits, strict=True)
         ]
         lanes = np.concatenate([*kept, self._lanes.tail]) if kept else self._lanes.tail
@@ -197,7 +197,7 @@ def _rows_of(column: AdditiveColumn) -> tuple[int, Ints, Ints | None]:
     return column.base, column.limbs, column.specials
 
 
-def _refitted(rows: Ints, was: tuple[int, int, int], fit: tuple[int, int, int]) -> Ints:
+def refitted(rows: Ints, was: tuple[int, int, int], fit: tuple[int, int, int]) -> Ints:
     """Rows of lanes with others around them, which are zero."""
     if was == fit:
         return rows
@@ -216,7 +216,7 @@ def united_lanes(lanes: Sequence[Ints], fits: Sequence[Ints]) -> tuple[Ints, Int
     low = min(base for base, _, _ in wide)
     high = max(base + width for base, width, _ in wide)
     fit = low, high - low, max(kinds for _, _, kinds in held)
-    rows = [_refitted(each, was, fit) for each, was in zip(lanes, held, strict=True)]
+    rows = [refitted(each, was, fit) for each, was in zip(lanes, held, strict=True)]
     return np.concatenate(rows), np.array(fit)
 
 

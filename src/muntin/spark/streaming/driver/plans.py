@@ -358,7 +358,7 @@ def result_schemas(
 def _is_plan_of(plan: SharedPlan, queries: Sequence[Query], told: Preferences) -> bool:
     """Whether a plan will do; tables may have other columns than when it was made."""
     is_joined = any(relation.joins for relation in plan.relations)
-    if (plan.technique, plan.prefer) != (told.technique, told.prefer):
+    if Preferences(plan.technique, plan.prefer, plan.guarantees) != told:
         return False
     return not is_joined and [final.query for final in plan.finals] == queries
 

@@ -1,0 +1,177 @@
+"""Sorted occurrences of many cells as three arrays, and how they are brought together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from muntin._compiled import compiled
+from muntin._typing import Ints
+
+# Numbers of cells and codes that fit one word together are sorted as one.
+_WORD = 1 << 62
+# A table of all numbers there can be beats sorting while it is so many times as large.
+_DENSE = 4
+
+
+class Rows(NamedTuple):
+    """Occurrences of cells: cell c has those from ``offsets[c]`` to ``offsets[c + 1] - 1``.
+
+    Row i of ``codes`` orders occurrence i in its cell; ``weights`` says how often it occurs, and is
+    empty where that does not matter.
+    """
+
+    offsets: Ints
+    codes: Ints
+    weights: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        """How many occurrences each cell has."""
+        return np.diff(self.offsets)
+
+
+NO_WEIGHTS = np.empty(0, np.int64)
+
+
+def rank_rows(codes: Ints) -> tuple[Ints, Ints]:
+    """The rank of each row among the different ones, and these in order."""
+    numbers, span = np.zeros(len(codes), np.int64), 1
+    for column in codes.T:
+        ranks, distinct = _column_ranks(column)
+        if span * distinct.size >= _WORD:
+            numbers, found = _column_ranks(numbers)
+            span = found.size
+        numbers, span = numbers * distinct.size + ranks, span * distinct.size
+    ranks, distinct = _column_ranks(numbers)
+    firsts = np.empty(distinct.size, np.int64)
+    firsts[ranks] = np.arange(ranks.size)
+    return ranks, codes[firsts]
+
+
+def _column_ranks(numbers: Ints) -> tuple[Ints, Ints]:
+    """The rank of each number among the different ones, and these in order."""
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if high - low < _DENSE * numbers.size:
+        held = np.zeros(high - low + 1, np.bool_)
+        held[numbers - low] = True
+        return (np.cumsum(held) - 1)[numbers - low], np.flatnonzero(held) + low
+    distinct = np.unique(numbers)
+    return np.searchsorted(distinct, numbers), distinct
+
+
+def spread(lows: Ints, offsets: Ints) -> Ints:
+    """The places of ranges one behind the other: range i begins at `lows[i]`.
+
+    >>> spread(np.array([5, 2]), np.array([0, 2, 5])).tolist()
+    [5, 6, 2, 3, 4]
+    """
+    return np.arange(offsets[-1]) + np.repeat(lows - offsets[:-1], np.diff(offsets))
+
+
+def gathered(rows: Rows, lows: Ints, highs: Ints, cells: Ints, size: int) -> Rows:
+    """Ranges of occurrences as those of cells, several of which may go to one."""
+    kept = np.flatnonzero((cells >= 0) & (highs > lows))
+    lows, highs, cells = lows[kept], highs[kept], cells[kept]
+    offsets = np.concatenate(([0], np.cumsum(highs - lows)))
+    at = spread(lows, offsets)
+    codes = rows.codes[at]
+    weights = rows.weights[at] if len(rows.weights) else NO_WEIGHTS
+    if cells.size and not np.all(cells[1:] > cells[:-1]):
+        return sorted_rows(np.repeat(cells, np.diff(offsets)), codes, weights, size)
+    # Ranges that may span several cells are sorted in each of those only.
+    if is_sorted(codes, offsets):
+        sizes = np.zeros(size + 1, np.int64)
+        sizes[cells + 1] = np.diff(offsets)
+        return Rows(np.cumsum(sizes), codes, weights)
+    return sorted_rows(np.repeat(cells, np.diff(offsets)), codes, weights, size)
+
+
+def sorted_rows(cells: Ints, codes: Ints, weights: Ints, size: int) -> Rows:
+    """Occurrences in any order as those of cells, each once."""
+    if codes.shape[1] == 1:
+        numbers, low, distinct = codes[:, 0], int(codes.min(initial=0)), None
+        span = int(codes.max(initial=0)) - low + 1
+        if span * size >= _WORD:
+            distinct = np.unique(numbers)
+            numbers, low, span = np.searchsorted(distinct, numbers), 0, distinct.size
+        words = cells * span + (numbers - low)
+        if not weights.size or weights.max() == 1 == weights.min():
+            words.sort()
+            cells, numbers = np.divmod(words, span)
+            numbers = numbers + low if distinct is None else distinct[numbers]
+            return united_rows(cells, numbers[:, None], weights, size)
+        order = np.argsort(words)
+    else:
+        order = np.lexsort((*codes.T[::-1], cells))
+    weights = weights[order] if weights.size else weights
+    return united_rows(cells[order], codes[order], weights, size)
+
+
+def united_rows(cells: Ints, codes: Ints, weights: Ints, size: int) -> Rows:
+    """Sorted occurrences, those that are equal put together."""
+    fresh = np.ones(cells.size, np.bool_)
+    fresh[1:] = (cells[1:] != cells[:-1]) | (codes[1:] != codes[:-1]).any(axis=1)
+    begins = np.flatnonzero(fresh)
+    if weights.size:
+        weights = np.add.reduceat(weights, begins) if begins.size else weights
+    sizes = np.bincount(cells[begins], minlength=size)
+    return Rows(np.concatenate(([0], np.cumsum(sizes))), codes[begins], weights)
+
+
+@compiled
+def is_sorted(codes: Ints, offsets: Ints) -> bool:
+    """Whether the rows of every range ascend."""
+    for cell in range(offsets.size - 1):
+        for i in range(offsets[cell] + 1, offsets[cell + 1]):
+            if _compare(codes, i - 1, codes, i) >= 0:
+                return False
+    return True
+
+
+@compiled
+def _compare(a: Ints, i: int, b: Ints, j: int) -> int:
+    for k in range(a.shape[1]):
+        if a[i, k] != b[j, k]:
+            return -1 if a[i, k] < b[j, k] else 1
+    return 0
+
+
+@compiled
+def merge_rows(
+    offsets: Ints,
+    codes: Ints,
+    weights: Ints,
+    their_offsets: Ints,
+    their_codes: Ints,
+    their_weights: Ints,
+    weighted: bool,
+) -> tuple[Ints, Ints, Ints]:
+    """The occurrences of two columns, cell by cell; those in both are one, with both weights."""
+    total = codes.shape[0] + their_codes.shape[0]
+    found = np.empty((total, codes.shape[1]), np.int64)
+    sums = np.empty(total if weighted else 0, np.int64)
+    ends = np.zeros(offsets.size, np.int64)
+    at = 0
+    for cell in range(offsets.size - 1):
+        i, j = offsets[cell], their_offsets[cell]
+        while i < offsets[cell + 1] or j < their_offsets[cell + 1]:
+            if i == offsets[cell + 1]:
+                order = 1
+            elif j == their_offsets[cell + 1]:
+                order = -1
+            else:
+                order = _compare(codes, i, their_codes, j)
+            source, place = (codes, i) if order <= 0 else (their_codes, j)
+            for k in range(codes.shape[1]):
+                found[at, k] = source[place, k]
+            if weighted:
+                sums[at] = (weights[i] if order <= 0 else 0) + (
+                    their_weights[j] if order >= 0 else 0
+                )
+            i += order <= 0
+            j += order >= 0
+            at += 1
+        ends[cell + 1] = at
+    return ends, found[:at].copy(), sums[:at].copy() if weighted else sums

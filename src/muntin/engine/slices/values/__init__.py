@@ -1,0 +1,1 @@
+"""Values of sealed slices: an index of ranks by time, and marks of when each was last seen."""

@@ -1,0 +1,283 @@
+"""The values of sealed entries, as blocks in order of time that are indexed when asked about.
+
+A block never changes. Four of a size are made one, so that a value is written anew as often as its
+block grows fourfold, and a window spans few of them however long it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin._typing import Bools, Ints
+from muntin.aggregates.algebra import Part
+from muntin.aggregates.columns.by_part import empty
+from muntin.aggregates.columns.codes import DictionaryCoder
+from muntin.aggregates.columns.column import PartColumn
+from muntin.aggregates.columns.holistic.rows import Rows, rank_rows, spread
+from muntin.aggregates.columns.holistic.runs import RunColumn
+from muntin.engine.slices.places import Chains, Spans
+from muntin.engine.slices.stretches import Trail
+from muntin.engine.slices.values import ranks
+from muntin.engine.slices.values.windows import BlockWindows
+
+Int32s = npt.NDArray[np.int32]
+
+_FAN_OUT = 4
+
+
+class Block:
+    """Entries from one position to another: the places they are of, and their values.
+
+    Entry i has the occurrences from ``offsets[i]`` on. ``held`` says which of the block's different
+    values each is, whose ``codes`` are in order.
+    """
+
+    def __init__(
+        self, first: int, places: Ints, offsets: Ints, held: Ints, codes: Ints, weights: Ints
+    ) -> None:
+        self.first, self.places = first, places
+        self.offsets, self.held, self.codes, self.weights = offsets, held, codes, weights
+        self._indexes: dict[int, Index] = {}
+
+    @property
+    def last(self) -> int:
+        """The position behind its last entry."""
+        return self.first + len(self.places)
+
+    @property
+    def tier(self) -> int:
+        """How large it is: blocks of one tier differ by less than fourfold."""
+        return (len(self.places) + len(self.held)).bit_length() // 2
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of values and indexes."""
+        own = self.places, self.offsets, self.held, self.codes, self.weights
+        return sum(each.nbytes for each in own) + sum(e.nbytes for e in self._indexes.values())
+
+    def since(self, position: int) -> Block:
+        """The entries from a position on."""
+        return self.between(position, self.last)
+
+    def between(self, low: int, high: int) -> Block:
+        """The entries from one position to another."""
+        first, last = max(low - self.first, 0), min(high, self.last) - self.first
+        if first == 0 and last == len(self.places):
+            return self
+        begin, end = self.offsets[[first, last]].tolist()
+        weights = self.weights[begin:end] if self.weights.size else self.weights
+        offsets = self.offsets[first : last + 1] - begin
+        place = self.first + first
+        rows = self.held[begin:end], self.codes, weights
+        return Block(place, self.places[first:last], offsets, *rows)
+
+    def index(self, member: int, chains: Chains, held: Bools) -> Index:
+        """The index of the entries of a predicate."""
+        if member not in self._indexes:
+            self._indexes[member] = Index(self, member, chains, held)
+        return self._indexes[member]
+
+    def moved(self, place: int, codes: Ints) -> None:
+        """Follow a dictionary whose codes have moved, which keeps their order."""
+        valid = slice(None) if self.codes.shape[1] == 1 or place == 0 else self.codes[:, 1] == 1
+        # In place: indexes know where these lie.
+        self.codes[valid, place] = codes[self.codes[valid, place]]
+
+
+class Index:
+    """The occurrences of a predicate in a block, by slot and then by time, as a wavelet matrix."""
+
+    def __init__(self, block: Block, member: int, chains: Chains, held: Bools) -> None:
+        cells, slots = chains.cells[block.places], chains.slots[block.places].astype(np.int64)
+        order = np.flatnonzero(held[member, cells])
+        if slots.size and slots.max() > 0:
+            order = order[np.argsort(slots[order], kind="stable")]
+        sizes = np.diff(block.offsets)[order]
+        self._keys = slots[order] * (len(block.places) + 1) + order
+        self._offsets = np.concatenate(([0], np.cumsum(sizes)))
+        at = spread(block.offsets[order], self._offsets)
+        weights = block.weights[at] if block.weights.size else block.weights
+        self._matrix = ranks.matrix(block.held[at], weights, len(block.codes))
+        self._codes = block.codes
+        self.row = np.zeros(ranks.FIELDS, np.int64)
+        self.row[ranks.KEYS], self.row[ranks.ENTRIES] = _address(self._keys), order.size
+        self.row[ranks.OFFSETS], self.row[ranks.CODES] = map(_address, (self._offsets, self._codes))
+        self.row[ranks.DISTINCT], self.row[ranks.WIDTH] = self._codes.shape
+        self.row[ranks.BITS], self.row[ranks.WORDS] = _address(self._matrix.bits), at.size // 64 + 1
+        self.row[ranks.SAMPLES] = _address(self._matrix.samples)
+        self.row[ranks.ZEROS] = _address(self._matrix.zeros)
+        self.row[ranks.LEVELS] = len(self._matrix.zeros)
+        self.row[ranks.WEIGHTS], self.row[ranks.SIZE] = _address(self._matrix.weights), at.size
+        self.row[ranks.FIRST], self.row[ranks.SPAN] = block.first, len(block.places)
+        self.at = at
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        own = self._keys.nbytes + self._offsets.nbytes + self.at.nbytes
+        return own + sum(each.nbytes for each in self._matrix)
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    assert array.flags.c_contiguous
+    return int(array.__array_interface__["data"][0]) if array.size else 0
+
+
+class SealedValues:
+    """The values of one part's sealed entries."""
+
+    technique = "panes"
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        column = empty(part, 0)
+        assert isinstance(column, RunColumn)
+        self.coders = column
+        self.blocks: list[Block] = []
+        self._first = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all blocks and dictionaries."""
+        return sum(block.nbytes for block in self.blocks) + self.coders.nbytes
+
+    def resize(self, room: int, places: int, *, leaps: bool) -> None:
+        """Blocks make room by themselves."""
+
+    def shift(self, count: int, size: int) -> None:
+        """Note that the first entries left; their blocks do when others come."""
+        self._first += count
+
+    def drop(self, count: int) -> None:
+        """Values lie in no files."""
+
+    def append(self, trail: Trail, at: int, places: Ints, column: PartColumn) -> int:
+        """Take in sealed entries from position ``at`` on."""
+        assert isinstance(column, RunColumn)
+        self.blocks = [block for block in self.blocks if block.last > trail.begin]
+        if not places.size:
+            return 0
+        codes = self._coded(column)
+        held, distinct = rank_rows(codes)
+        rows = column.rows
+        block = Block(
+            at, places.astype(np.int64), rows.offsets, held, distinct.copy(), rows.weights
+        )
+        self.blocks.append(block)
+        self.taken(block)
+        self._settle(trail.begin)
+        return 0
+
+    def taken(self, block: Block) -> None:
+        """What is sealed, as it came."""
+
+    def _coded(self, column: RunColumn) -> Ints:
+        """The codes of a column's values as the coders here have them."""
+        codes = column.rows.codes
+        own = self.coders
+        pairs = ((-1, own.values, column.values), (0, own.keys, column.keys))
+        for place, mine, theirs in pairs:
+            if not isinstance(mine, DictionaryCoder) or not len(codes):
+                continue
+            assert isinstance(theirs, DictionaryCoder)
+            found, moved = mine.encode(theirs.dictionary)
+            self._move(place, moved)
+            codes = codes.copy()
+            valid = slice(None) if codes.shape[1] == 1 or place == 0 else codes[:, 1] == 1
+            codes[valid, place] = found[codes[valid, place]]
+        return codes
+
+    def _settle(self, begin: int) -> None:
+        """Make one block of four of a size, whatever lies between them."""
+        while True:
+            tier = self.blocks[-1].tier
+            count = 0
+            while count < len(self.blocks) and self.blocks[-1 - count].tier <= tier:
+                count += 1
+            if count < _FAN_OUT:
+                return
+            merged = _merged([block.since(begin) for block in self.blocks[-count:]])
+            self.blocks[-count:] = [merged]
+            self._forget()
+
+    def _forget(self) -> None:
+        """Let go of values of dictionaries that no block has, once most are such."""
+        own = self.coders
+        for place, coder in ((-1, own.values), (0, own.keys)):
+            if not isinstance(coder, DictionaryCoder):
+                continue
+            used = [
+                block.codes[
+                    slice(None) if block.codes.shape[1] == 1 or place == 0
+                    else block.codes[:, 1] == 1, place
+                ]
+                for block in self.known()
+            ]  # fmt: skip
+            if len(coder.dictionary) > 2 * sum(map(len, used)) + 1000:
+                self._move(place, coder.drop_unused(np.concatenate(used)))
+
+    def _move(self, place: int, moved: Ints | None) -> None:
+        """Let all blocks follow a dictionary whose codes have moved."""
+        if moved is not None:
+            for block in self.known():
+                block.moved(place, moved)
+
+    def known(self) -> list[Block]:
+        """All blocks whose codes are the coders'."""
+        return self.blocks
+
+    def raw(self, places: Int32s, skip: int) -> PartColumn:
+        """The entries themselves, behind the first ``skip`` ones."""
+        begin = self._first + skip
+        blocks = [block.since(begin) for block in self.blocks if block.last > begin]
+        if not blocks:
+            return empty(self.part, places.size)
+        whole = _merged(blocks)
+        assert len(whole.places) == places.size
+        rows = Rows(whole.offsets, whole.codes[whole.held], whole.weights)
+        return self.coders.holding(rows)
+
+    def read(
+        self, trail: Trail, lasts: Ints, chains: Chains, held: Bools, spans: Spans
+    ) -> tuple[BlockWindows, int, int]:
+        """The values of windows, which are looked up when they are lowered."""
+        found = BlockWindows(self.coders, len(spans.slots))
+        kept = [block for block in self.blocks if block.last > trail.begin]
+        for member in np.unique(spans.members).tolist():
+            rows = np.flatnonzero(spans.members == member)
+            indexes = [block.index(member, chains, held) for block in kept]
+            lows = np.maximum(spans.lows[rows], trail.begin)
+            found.add(rows, kept, indexes, spans.slots[rows], lows, spans.highs[rows])
+        return found, len(spans.slots), 0
+
+
+def _merged(blocks: Sequence[Block]) -> Block:
+    """One block of several that follow each other."""
+    if len(blocks) == 1:
+        return blocks[0]
+    codes = np.concatenate([block.codes for block in blocks])
+    places, distinct = rank_rows(codes)
+    held, at = [], 0
+    for block in blocks:
+        held.append(places[at + block.held])
+        at += len(block.codes)
+    ends = np.cumsum([0, *(block.offsets[-1] for block in blocks)])
+    offsets = [block.offsets[1:] + end for block, end in zip(blocks, ends[:-1], strict=True)]
+    whole = np.concatenate(held)
+    # Values of entries that have left are left out.
+    used = np.zeros(len(distinct), np.bool_)
+    used[whole] = True
+    if not used.all():
+        whole, distinct = (np.cumsum(used) - 1)[whole], distinct[used]
+    return Block(
+        blocks[0].first,
+        np.concatenate([block.places for block in blocks]),
+        np.concatenate(([0], *offsets)),
+        whole,
+        np.ascontiguousarray(distinct),
+        np.concatenate([block.weights for block in blocks]),
+    )
