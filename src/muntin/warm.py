@@ -347,6 +347,13 @@ def _streams() -> None:
 
 
 _STREAMED = (
+    "count(DISTINCT string)",
+    "sum(DISTINCT double)",
+    "median(double)",
+    "top_k(string, 2)",
+    "max_by(string, bigint, 2)",
+    "approx_top_k(bigint, 2, 3)",
+    "approx_percentile(double, 0.5)",
     "first(string)",
     "max_by(k, double)",
     "stddev_pop(double)",

@@ -61,7 +61,7 @@ def test_no_bounds_where_nobody_asks():
 
 
 EXACT = (
-    f"SELECT count(DISTINCT s) AS a, median(x) AS m, percentile(x, array(0.2, 0.9)) AS p {WINDOW}"  # noqa: E501
+    f"SELECT count(DISTINCT s) AS a, median(x) AS m, percentile(x, array(0.2, 0.9)) AS p {WINDOW}"
 )
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from muntin.errors import MuntinError
-from muntin_bench.peers.questions import Spec
+from muntin_bench.peers.questions import Aggregate, Spec
 
 # Peers round at every addition of a float; this is far above what that adds up to here.
 CLOSE = 1e-9
@@ -61,7 +61,8 @@ def _check_column(
     if close:
         same = np.isclose(found.cast(pl.Float64).to_numpy(), wanted.to_numpy(), CLOSE, 0)
     else:
-        same = (found.cast(wanted.dtype) == wanted).fill_null(False).to_numpy()
+        pairs = zip(found.cast(wanted.dtype).to_list(), wanted.to_list(), strict=True)
+        same = np.array([own == other for own, other in pairs], np.bool_)
     wrong = np.flatnonzero(~same)
     if wrong.size:
         row = int(wrong[0])
@@ -121,10 +122,32 @@ def _check_groups(side: str, query: Spec, own: pl.DataFrame, held: pl.DataFrame)
     for row in some.iter_rows(named=True):
         rows = held.filter(*(pl.col(key) == row[key] for key in keys)) if keys else held
         for each in query.aggregates:
-            value: Any = rows.height if each.function == "count" else math.fsum(rows[each.column])
-            if not math.isclose(row[each.name], value, rel_tol=CLOSE):
+            value = _recomputed(rows, each)
+            given = row[each.name]
+            same = given == value
+            if isinstance(value, float) and given is not None:
+                same = math.isclose(given, value, rel_tol=CLOSE)
+            if not same:
                 raise _differ(side, query, f"{each.name} is {row[each.name]}, not {value}")
     return some.height
+
+
+def _recomputed(rows: pl.DataFrame, each: Aggregate) -> Any:
+    """What an aggregate of rows is, one row after the other."""
+    held = rows.filter(pl.sql_expr(each.where)) if each.where else rows
+    if each.function == "count":
+        return held.height
+    values = held[each.column].to_list()
+    if each.function == "distinct":
+        return len(set(values))
+    if each.function == "top":
+        return sorted(values, reverse=True)[:10]
+    if not values:
+        return None
+    if each.function in ("min", "max"):
+        return min(values) if each.function == "min" else max(values)
+    total = math.fsum(values)
+    return total / len(values) if each.function == "avg" else total
 
 
 def check_hottest(

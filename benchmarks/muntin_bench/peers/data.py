@@ -22,6 +22,7 @@ _MILLISECOND = 1_000
 # NEXMark's proportions: of 50 events 46 are bids, 3 open an auction, and one adds a person.
 _EVENTS, _BIDS, _AUCTIONS = 50, 46, 3
 _IN_FLIGHT = 100
+_CHANNELS = ("Apple", "Baidu", "Facebook", "Google", *(f"channel-{number}" for number in range(60)))
 _HOT_EVERY = 100
 
 
@@ -97,6 +98,7 @@ def _bids(rows: int, seconds: int) -> pa.Table:
             "auction": np.where(random.random(rows) < 0.5, hot, cold),
             "bidder": random.integers(0, np.maximum(opened // _AUCTIONS, 1) + 1),
             "price": np.round(10 ** random.uniform(0, 6, rows)).astype(np.int64),
+            "channel": np.array(_CHANNELS)[random.integers(0, len(_CHANNELS), rows)],
         }
     )
 

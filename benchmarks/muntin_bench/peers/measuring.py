@@ -226,5 +226,6 @@ def columns_of(queries: Sequence[Spec], names: Sequence[str]) -> list[str]:
     read = {"ts"}
     for query in queries:
         read.update(query.groups, (each.column for each in query.aggregates))
-        read.update(re.findall(r"\w+", query.where))
+        for where in (query.where, *(each.where for each in query.aggregates)):
+            read.update(re.findall(r"\w+", where))
     return [name for name in names if name in read]

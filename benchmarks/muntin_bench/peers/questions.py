@@ -17,16 +17,27 @@ _COLUMNS = {"vol": "vol", "value": "amount", "change": "moved"}
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate: what it is called, `count` or `sum`, and the column it reads."""
+    """One aggregate: what it is called, its function, the column it reads, and of which rows.
+
+    `distinct` counts different values, `top` lists the ten largest.
+    """
 
     name: str
-    function: Literal["count", "sum"]
+    function: Literal["count", "sum", "min", "max", "avg", "distinct", "top"]
     column: str = "*"
+    where: str = ""
 
     @property
     def sql(self) -> str:
-        """The aggregate in SQL, as every side spells it."""
-        return f"{self.function}({self.column}) AS {self.name}"
+        """The aggregate in Muntin's SQL, which is everybody's but for `top`.
+
+        >>> Aggregate("n", "distinct", "bidder", "price < 9").sql
+        'count(DISTINCT bidder) FILTER (WHERE price < 9) AS n'
+        """
+        calls = {"distinct": f"count(DISTINCT {self.column})", "top": f"max({self.column}, 10)"}
+        call = calls.get(self.function, f"{self.function}({self.column})")
+        where = f" FILTER (WHERE {self.where})" if self.where else ""
+        return f"{call}{where} AS {self.name}"
 
 
 COUNT = Aggregate("n", "count")
@@ -65,7 +76,8 @@ GROUP BY window(ts, '10000000 microseconds', '2000000 microseconds'), auction
 
     def plain(self) -> dict[str, Any]:
         """The query as JSON has it, with its text in Muntin's SQL."""
-        return {**asdict(self), "sql": self.sql}
+        aggregates = [{**asdict(each), "sql": each.sql} for each in self.aggregates]
+        return {**asdict(self), "sql": self.sql, "aggregates": aggregates}
 
 
 @dataclass(frozen=True)
@@ -108,7 +120,7 @@ TINY = Scale(2_000, (60, 10), (1, 3), (4,), (1, 5), 2_000, 60)
 
 
 def questions(scale: Scale) -> tuple[Question, ...]:
-    """The five questions about bounded data."""
+    """The questions about bounded data."""
     rows = trades(scale.rows)
     return (
         Question(
@@ -141,6 +153,7 @@ def questions(scale: Scale) -> tuple[Question, ...]:
             "bids",
             (_hot_items(scale.bids, scale.seconds),),
         ),
+        *(_statistics(scale.bids, scale.seconds, number) for number in NEXMARK),
     )
 
 
@@ -165,6 +178,43 @@ def _by_key(rows: int, keys: int) -> Size:
 def _hot_items(rows: int, seconds: int) -> Size:
     query = Spec("q0000", 10 * SECOND, 2 * SECOND, groups=("auction",), aggregates=(COUNT,))
     return Size(f"{rows:,} bids", rows, bids(rows, seconds), (query,), 1)
+
+
+def _ranks() -> tuple[Aggregate, ...]:
+    """How many bids, bidders and auctions there are, in all and by three ranks of prices."""
+    conditions = ("", "price < 10000", "price >= 10000 AND price < 1000000", "price >= 1000000")
+    return tuple(
+        Aggregate(f"{what}{rank or ''}", function, column, where)
+        for what, function, column in (
+            ("bids", "count", "*"), ("bidders", "distinct", "bidder"),
+            ("auctions", "distinct", "auction"),
+        )
+        for rank, where in enumerate(conditions)
+    )  # fmt: skip
+
+
+_OF_PRICES = (
+    *(each for each in _ranks() if each.column == "*"),
+    Aggregate("least", "min", "price"),
+    Aggregate("most", "max", "price"),
+    Aggregate("mean", "avg", "price"),
+    Aggregate("total", "sum", "price"),
+)
+# NEXMark's queries over a day, which is ten seconds here: groups, aggregates, and what they ask.
+NEXMARK: dict[int, tuple[tuple[str, ...], tuple[Aggregate, ...], str]] = {
+    15: ((), _ranks(), "bids, bidders and auctions by rank of price"),
+    16: (("channel",), _ranks(), "the same by channel"),
+    17: (("auction",), _OF_PRICES, "prices by auction"),
+    19: (("auction",), (COUNT, Aggregate("top", "top", "price")), "ten best bids by auction"),
+}
+
+
+def _statistics(rows: int, seconds: int, number: int) -> Question:
+    groups, aggregates, about = NEXMARK[number]
+    query = Spec("q0000", 10 * SECOND, 10 * SECOND, groups=groups, aggregates=aggregates)
+    size = Size(f"{rows:,} bids", rows, bids(rows, seconds), (query,), 1)
+    title = f"NEXMark query {number}, windows of 10 s: {about}"
+    return Question(f"nexmark_{number}", title, "bids", (size,))
 
 
 def windows(count: int, seed: int = 0) -> tuple[Spec, ...]:

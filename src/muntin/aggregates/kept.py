@@ -48,7 +48,7 @@ def kept(real: ResolvedAggregate) -> KeptAggregate:
     fields = [pa.field(str(i), kept_type(part)) for i, part in enumerate(real.parts)]
     name = f"kept {real.name}"
     return KeptAggregate(
-        name, real.types, real.parts, pa.struct(fields), real.algebra, real.constants, real
+        name, real.types, real.parts, pa.struct(fields), real.algebra, real.constants, real=real
     )
 
 

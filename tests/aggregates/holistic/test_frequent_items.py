@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -18,7 +19,7 @@ from muntin.errors import QueryError
 def panes_of(cuts, times, values, tracked):
     """Lower bounds, credit and slack of a window's values, pane by pane."""
     lows, credit, slack = Counter(), Counter(), 0
-    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for begin, end in itertools.pairwise(cuts):
         counts = Counter(v for t, v in zip(times, values, strict=True) if begin <= t < end)
         best = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         own = best[tracked][1] if len(best) > tracked else 0
@@ -73,7 +74,7 @@ def test_lists_are_those_of_the_querys_own_panes(span, slide, stream):
                       | {high - slide * n for n in range(span // slide + 1)})  # fmt: skip
         held = [each for each in rows if each["g"] == row["g"] and low <= each["ts"] < high]
         times = [each["ts"] for each in held]
-        items, slack = panes_of(cuts, times, [each["s"] for each in held], 4)
+        items, _slack = panes_of(cuts, times, [each["s"] for each in held], 4)
         assert [tuple(item.values())[:3] for item in row["t"]] == items[:3]
         exact = Counter(each["s"] for each in held)
         best = sorted(exact.items(), key=lambda item: (-item[1], item[0]))[:3]

@@ -53,6 +53,7 @@ def test_questions_grow(scale) -> None:
         "predicates",
         "groups",
         "hot_items",
+        *(f"nexmark_{number}" for number in (15, 16, 17, 19)),
     ]
     for question in found:
         works = [size.work for size in question.sizes]

@@ -51,10 +51,11 @@ def _copied(query: dict[str, Any]) -> str:
     """Copy each row into all of its windows, then group."""
     size, slide = query["range"], query["slide"]
     keys = "".join(f", {name}" for name in query["groups"])
-    chosen = ", ".join(
-        f"{each['function']}({each['column']}) AS {each['name']}" for each in query["aggregates"]
-    )
-    read = dict.fromkeys(each["column"] for each in query["aggregates"] if each["column"] != "*")
+    chosen = ", ".join(map(_spelled, query["aggregates"]))
+    # A condition begins with the column that it is about.
+    needed = [each["column"] for each in query["aggregates"] if each["column"] != "*"]
+    needed += [each["where"].split()[0] for each in query["aggregates"] if each["where"]]
+    read = dict.fromkeys(name for name in needed if name not in query["groups"])
     columns = keys + "".join(f", {name}" for name in read)
     return f"""
         SELECT number * {slide} AS window_start{keys}, {chosen}
@@ -64,8 +65,16 @@ def _copied(query: dict[str, Any]) -> str:
         GROUP BY number{keys}"""
 
 
+def _spelled(each: dict[str, Any]) -> str:
+    if each["function"] != "top":
+        return str(each["sql"])
+    return f"list_slice(list_reverse_sort(list({each['column']})), 1, 10) AS {each['name']}"
+
+
 def _sliced(query: dict[str, Any]) -> str:
     """Aggregate the slices between window edges, then the slices of each window."""
+    if any(each["function"] not in ("count", "sum") for each in query["aggregates"]):
+        raise NotImplementedError("slices by hand are added up: counts and sums only")
     size, slide = query["range"], query["slide"]
     whole, rest = divmod(size, slide)
     keys = "".join(f", {name}" for name in query["groups"])

@@ -72,8 +72,7 @@ class Adapter:
         self._declare("read", columns, "'connector' = 'blackhole'")
         keys = "".join(f", {name} {types[name]}" for name in queries[0]["groups"])
         values = "".join(
-            f", {each['name']} {'BIGINT' if each['function'] == 'count' else 'DOUBLE'}"
-            for each in queries[0]["aggregates"]
+            f", {each['name']} {_kind(each, types)}" for each in queries[0]["aggregates"]
         )
         shape = f"query STRING, window_start STRING{keys}{values}"
         self._out = Path(job["answers"]).with_suffix(".csv")
@@ -127,11 +126,26 @@ def _csv(data: Path, columns: list[str]) -> Path:
     return folder
 
 
+def _kind(each: dict[str, Any], types: dict[str, str]) -> str:
+    """The type of an aggregate's answers."""
+    if each["function"] == "top":
+        raise NotImplementedError("the ten largest of a window are no aggregate of Flink's")
+    if each["function"] in ("count", "distinct"):
+        return "BIGINT"
+    return "DOUBLE" if each["function"] == "avg" else types[each["column"]]
+
+
+def _spelled(each: dict[str, Any]) -> str:
+    """Flink's averages of integers are integers."""
+    text = str(each["sql"])
+    if each["function"] == "avg":
+        text = text.replace(f"({each['column']})", f"(CAST({each['column']} AS DOUBLE))")
+    return text
+
+
 def _text(query: dict[str, Any]) -> str:
     groups = "".join(f", {name}" for name in query["groups"])
-    chosen = ", ".join(
-        f"{each['function']}({each['column']}) AS {each['name']}" for each in query["aggregates"]
-    )
+    chosen = ", ".join(map(_spelled, query["aggregates"]))
     where = f"WHERE {query['where']}" if query["where"] else ""
     slide, size = (_interval(query[name]) for name in ("slide", "range"))
     return (

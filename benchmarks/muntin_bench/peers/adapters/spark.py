@@ -61,16 +61,20 @@ class Adapter:
                     yield own.column("query")[0].as_py(), own.drop_columns("query")
 
 
+def _spelled(each: dict[str, Any]) -> str:
+    if each["function"] != "top":
+        return str(each["sql"])
+    column, name = each["column"], each["name"]
+    return f"slice(sort_array(collect_list({column}), false), 1, 10) AS {name}"
+
+
 def _text(query: dict[str, Any]) -> str:
     window = f"window(ts, '{query['range']} microseconds', '{query['slide']} microseconds')"
     where = f"WHERE {query['where']}" if query["where"] else ""
     chosen = ", ".join(
         (
             *query["groups"],
-            *(
-                f"{each['function']}({each['column']}) AS {each['name']}"
-                for each in query["aggregates"]
-            ),
+            *map(_spelled, query["aggregates"]),
         )
     )
     by = ", ".join((window, *query["groups"]))

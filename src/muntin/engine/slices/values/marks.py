@@ -113,9 +113,7 @@ class Marks:
             owners = np.zeros((max(slots, len(self._owners) * 5 // 4), 4), np.int64)
             owners[: len(self._owners)] = self._owners
             self._owners = owners
-        needs = np.zeros((len(self._owners) if news.slots.size else 0), np.int64)
-        np.add.at(needs, news.slots, 1)
-        touched = np.flatnonzero(needs)
+        touched, needs = np.unique(news.slots, return_counts=True)
         room = self._used + _room_for(self._owners, self._positions, touched, needs, begin)
         if room > len(self._positions):
             size = max(room, len(self._positions) * 5 // 4)
@@ -178,9 +176,10 @@ def _wanted(owners: Ints, slot: int, gone: int, need: int) -> int:
 def _room_for(owners: Ints, positions: Ints, slots: Ints, needs: Ints, begin: int) -> int:
     """How much room `_make_room` takes."""
     room = 0
-    for slot in slots:
+    for i in range(slots.size):
+        slot = slots[i]
         gone = _gone(owners, positions, slot, begin)
-        wanted = _wanted(owners, slot, gone, needs[slot])
+        wanted = _wanted(owners, slot, gone, needs[i])
         if wanted:
             room += _size_of(wanted)
     return room
@@ -191,11 +190,12 @@ def _make_room(
     owners: Ints, positions: Ints, counts: Ints, slots: Ints, needs: Ints, begin: int, used: int
 ) -> int:
     """Make room for entries of slots; how much is used then."""
-    for slot in slots:
+    for number in range(slots.size):
+        slot = slots[number]
         gone = _gone(owners, positions, slot, begin)
-        wanted = _wanted(owners, slot, gone, needs[slot])
+        wanted = _wanted(owners, slot, gone, needs[number])
         first, room, size = owners[slot, 0], owners[slot, 1], owners[slot, 2]
-        if not wanted and size + needs[slot] <= room:
+        if not wanted and size + needs[number] <= room:
             continue
         to = first
         if wanted:
