@@ -26,6 +26,7 @@ NAMES = (
     "slickdeque_inv",
     "slickdeque_noninv",
     "running_totals",
+    "last_seen",
 )
 ONE_RANGE = {"panes_inv", "two_stacks", "two_stacks_lite", "daba", "daba_lite"}
 

@@ -17,6 +17,7 @@ CALLS = (
     "percentile(v, array(0.1, 0.9))", "percentile_disc(0.3) WITHIN GROUP (ORDER BY s)", "mode(s)",
     "top_k(v, 3)", "frequent(v, 0.05)", "collect_set(s)", "collect_list(s)", "max(p, 2)",
     "max_by(s, p, 2)", "approx_percentile(p, 0.9)", "approx_count_distinct(v)",
+    "approx_top_k(s, 2, 5)", "approx_frequent(v, 0.1, 4) FILTER (WHERE g > 0)",
 )  # fmt: skip
 WINDOWS = (
     "[RANGE 30 SLIDE 5] GROUP BY g", "[RANGE 50 SLIDE 10] WHERE v > 3 GROUP BY g",

@@ -53,7 +53,6 @@ OWN_AGGREGATES = [
     *("max_by(k, x, 2)", "collect_list(n)", "array_agg(k) RESPECT NULLS", "string_agg(k, ',')"),
     *("avg(DISTINCT x)", "max(x, 2)[0]", "percentile_cont(0.2) WITHIN GROUP (ORDER BY n DESC)"),
     *("approx_percentile(x, array(0.25, 0.5, 1.0))", "approx_percentile(n, 0.9, 100)"),
-    *("approx_top_k(k, 2)", "approx_frequent(k, 0.25) FILTER (WHERE b)"),
     *("approx_count_distinct(k)", "approx_count_distinct(x) FILTER (WHERE b)"),
     *("skewness(x)", "kurtosis(n)", "corr(x, n)", "covar_samp(n, x)", "regr_r2(x, n)"),
     *("covar_pop(x, x)", "regr_slope(x, n)", "regr_intercept(n, x) FILTER (WHERE b)"),

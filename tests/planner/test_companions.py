@@ -16,7 +16,7 @@ TABLE = pa.table(
         "ts": np.arange(2000),
         "x": RNG.lognormal(3, 2, 2000) * RNG.choice([-1, 1], 2000),
         "n": RNG.integers(-(10**12), 10**12, 2000),
-        "d": pa.array(RNG.integers(0, 10**6, 2000)).cast(pa.decimal128(9, 0)),
+        "d": pa.array(RNG.integers(0, 10**6, 2000)).cast(pa.decimal128(19, 0)),
         "s": pa.array([f"k{v}" for v in RNG.integers(0, 900, 2000)]),
     }
 )
@@ -48,7 +48,7 @@ def test_bounds_of_estimates_are_three_standard_errors():
     rows = muntin.aggregate(TABLE, sql, time="ts", bounds=True)["q1"].to_pylist()
     for row in rows:
         assert row["a_low"] <= row["e"] <= row["a_high"]
-        assert 0.1 < (row["a_high"] - row["a_low"]) / row["a"] < 0.13
+        assert 0.09 < (row["a_high"] - row["a_low"]) / row["a"] < 0.13
     few = muntin.aggregate(TABLE.slice(0, 50), sql, time="ts", bounds=True)["q1"].to_pylist()
     assert all(row["a_low"] == row["e"] == row["a_high"] for row in few)
 
@@ -73,7 +73,7 @@ def test_windows_over_the_cap_are_null_and_counted():
     whole = muntin.aggregate(TABLE, EXACT, time="ts")["q1"].to_pylist()
     assert rows[0] == whole[0]
     # Bytes are a window's own, too.
-    few = muntin.aggregate(TABLE, EXACT, time="ts", cap_bytes=3000)
+    few = muntin.aggregate(TABLE, EXACT, time="ts", cap_bytes=2000)
     assert [row["a"] is None for row in few["q1"].to_pylist()] == [False] + 3 * [True] + [False]
 
 
@@ -100,7 +100,7 @@ def test_approximate_forms_stand_in(stream):
     assert found["m_exact"].to_pylist() == [True, False, False, False, True]
     for row, exact in zip(found.to_pylist(), whole, strict=True):
         assert abs(row["a"] - exact["a"]) <= 0.1 * exact["a"]
-        assert abs(row["m"] - exact["m"]) <= 0.03 * abs(exact["m"])
+        assert abs(row["m"] - exact["m"]) <= 0.05 * max(abs(exact["m"]), 1)
         assert len(row["p"]) == 2
         if row["m_exact"]:
             assert row["m"] == exact["m"]

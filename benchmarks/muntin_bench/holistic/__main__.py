@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from rich.console import Console
 
+from muntin_bench import progress
 from muntin_bench.holistic.benchmark import PARTS, run
 
 if __name__ == "__main__":
@@ -13,5 +15,6 @@ if __name__ == "__main__":
     unknown = set(named) - set(PARTS)
     if unknown:
         sys.exit(f"there is no part {sorted(unknown)[0]}; there are {', '.join(PARTS)}")
+    progress.begin(progress.Started("holistic", time.time()))
     report = run(quick="--quick" in sys.argv, parts=named or PARTS)
     report.show(Console())

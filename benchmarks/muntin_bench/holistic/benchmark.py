@@ -150,6 +150,7 @@ def run_at(scale: Scale, parts: Sequence[str] = PARTS) -> Report:
             step(f"{question.name}, {what}")
             seconds = compared(table, question, listed, scale)
             found.append(_row(f"{question.name}, {what}", seconds))
+            step("; ".join(found[-1]))
             limit = question.predicates if predicates else question.windows
             promise = f"{question.name} over {what}, against the best of the others"
             checks.append(Check(promise, limit, _ahead(seconds), least=True))
@@ -161,6 +162,7 @@ def run_at(scale: Scale, parts: Sequence[str] = PARTS) -> Report:
         one = Scale(scale.rows, 1, 1, max(scale.repeats, 3))
         seconds = compared(table, question, [Window(10 * MINUTE, MINUTE, 0)], one)
         found.append(_row(f"{question.name}, one query", seconds))
+        step("; ".join(found[-1]))
         promise = f"{question.name}, one query, against the best of the others"
         checks.append(Check(promise, 3, 1 / _ahead(seconds)))
     columns = ("aggregate", *(f"{side}, s" for side in SIDES), "best / Muntin")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -180,17 +180,22 @@ def _hot_items(rows: int, seconds: int) -> Size:
     return Size(f"{rows:,} bids", rows, bids(rows, seconds), (query,), 1)
 
 
+Function: TypeAlias = Literal["count", "sum", "min", "max", "avg", "distinct", "top"]
+_COUNTED: tuple[tuple[str, Function, str], ...] = (
+    ("bids", "count", "*"),
+    ("bidders", "distinct", "bidder"),
+    ("auctions", "distinct", "auction"),
+)
+
+
 def _ranks() -> tuple[Aggregate, ...]:
     """How many bids, bidders and auctions there are, in all and by three ranks of prices."""
     conditions = ("", "price < 10000", "price >= 10000 AND price < 1000000", "price >= 1000000")
     return tuple(
         Aggregate(f"{what}{rank or ''}", function, column, where)
-        for what, function, column in (
-            ("bids", "count", "*"), ("bidders", "distinct", "bidder"),
-            ("auctions", "distinct", "auction"),
-        )
+        for what, function, column in _COUNTED
         for rank, where in enumerate(conditions)
-    )  # fmt: skip
+    )
 
 
 _OF_PRICES = (

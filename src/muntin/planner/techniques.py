@@ -157,7 +157,15 @@ class _Techniques:
             )
             for lowering in final.lowerings
         )
-        if any(each.is_own for techniques in found for each in techniques):
+        pairs = zip(final.lowerings, found, strict=True)
+        owned = [
+            self._part(final, index)
+            for lowering, techniques in pairs
+            for index, technique in zip(lowering.accumulators, techniques, strict=True)
+            if technique.is_own
+        ]
+        # Built-in parts slide over bounded data by themselves, for all queries at once.
+        if owned and (asked or any(part.kind.startswith((USER, FREQUENT)) for part in owned)):
             self.driven.add(final.partials)
         return found
 

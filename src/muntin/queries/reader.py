@@ -247,7 +247,7 @@ class StatementReader:
         """Reports options that a query of this kind does not have."""
         others = [key for key in options if key not in known]
         if others:
-            hint = f"leave it out; there are {' and '.join(known)}"
+            hint = f"leave it out; there are {', '.join(known[:-1])} and {known[-1]}"
             message = f"{others[0]} is not an option of a query over {what}"
             self.report.add_at(self.report.start, message, hint)
         return not others

@@ -69,7 +69,7 @@ def test_lists_are_those_of_the_querys_own_panes(span, slide, stream):
     assert alone.num_rows > 20
     for row in alone.to_pylist():
         low, high = row["window_start"], row["window_end"]
-        cuts = sorted({end - back for end in range(low - span, high + 1, slide)
+        cuts = sorted({end - back for end in range(low - span, high + span + 1, slide)
                        for back in (0, span) if low <= end - back <= high} | {low, high}
                       | {high - slide * n for n in range(span // slide + 1)})  # fmt: skip
         held = [each for each in rows if each["g"] == row["g"] and low <= each["ts"] < high]

@@ -20,6 +20,7 @@ from muntin.aggregates.algebra import REGISTERS, Lowered, Part
 from muntin.aggregates.columns.arrow_views import decimal_words, integers
 from muntin.aggregates.columns.codes import DictionaryCoder, IntegerCoder, coder
 from muntin.aggregates.columns.column import Slide
+from muntin.aggregates.columns.holistic.rolled_runs import RolledRuns, clusters
 from muntin.aggregates.columns.holistic.rows import Rows
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
 from muntin.aggregates.holistic.sketches import EXACT
@@ -98,11 +99,7 @@ def lower_counts(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowere
     else:
         base, lows = column, np.arange(len(column))
         highs = lows + 1
-    ranks, distinct = base.ranked()
-    counts, estimated = count_windows(
-        base.rows.offsets, ranks, np.ascontiguousarray(distinct[:, 0]), lows, highs,
-        bits_of(column.part),
-    )  # fmt: skip
+    counts, estimated = _counted(base, lows, highs, bits_of(column.part))
     if aggregate.facet:
         # Three standard errors of the estimate; few values are counted.
         error = 3 * 1.04 / 2 ** (bits_of(column.part) / 2)
@@ -110,6 +107,25 @@ def lower_counts(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowere
         whole = np.ceil(far) if aggregate.facet == "high" else np.floor(far)
         counts = np.where(estimated, np.maximum(whole, 0).astype(np.int64), counts)
     return Lowered(pa.array(counts))
+
+
+def _counted(base: RunColumn, lows: Ints, highs: Ints, bits: int) -> tuple[Ints, Bools]:
+    """How many different values windows have, and which are estimated."""
+    if not isinstance(base, RolledRuns) or base.is_written:
+        ranks, distinct = base.ranked()
+        codes = np.ascontiguousarray(distinct[:, 0])
+        return count_windows(base.rows.offsets, ranks, codes, lows, highs, bits)
+    counts, estimated = np.zeros(lows.size, np.int64), np.zeros(lows.size, np.bool_)
+    codes = np.ascontiguousarray(base.source.ranked()[1][:, 0])
+    for windows in clusters(lows, highs, base.occurrences()):
+        first, last = int(lows[windows].min()), int(np.maximum(highs, lows)[windows].max())
+        piece = base.piece(first, last)
+        # Counters move on where neither bound of a window falls.
+        found = count_windows(
+            piece.offsets, piece.ranks, codes, lows[windows] - first, highs[windows] - first, bits
+        )
+        counts[windows], estimated[windows] = found
+    return counts, estimated
 
 
 def hashes_of(values: pa.Array) -> Ints:

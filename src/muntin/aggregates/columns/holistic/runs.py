@@ -202,11 +202,22 @@ class RunColumn(PartColumn):
 
     def slide(self, starts: Ints, ends: Ints) -> Self:
         """The occurrences of runs of cells, written out."""
-        return self.roll_up(starts, ends, np.arange(starts.size), starts.size)
+        lows, highs = self.rows.offsets[starts], self.rows.offsets[np.maximum(ends, starts)]
+        cells = np.arange(starts.size)
+        return self.holding(gathered(self.rows, lows, highs, cells, starts.size))
 
     def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:
         """A column of `size` cells: cell `cells[i]` takes own cells from `starts[i]` on."""
         lows, highs = self.rows.offsets[starts], self.rows.offsets[np.maximum(ends, starts)]
+        in_order = not cells.size or bool(cells[0] >= 0 and np.all(cells[1:] >= cells[:-1]))
+        if self.rows.codes.shape[1] == 1 and in_order:
+            # Deferred: what is rolled up is a column of runs itself.
+            from muntin.aggregates.columns.holistic.rolled_runs import (  # noqa: PLC0415
+                RolledRuns,
+            )
+
+            firsts = np.searchsorted(cells, np.arange(size + 1))
+            return RolledRuns(self, lows, highs, firsts)  # type: ignore[return-value]
         return self.holding(gathered(self.rows, lows, highs, cells, size))
 
     def sliding(self, longest: int) -> Slide:

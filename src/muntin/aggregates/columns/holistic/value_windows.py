@@ -9,6 +9,7 @@ Claude, Navarro, Ordóñez: The Wavelet Matrix, Information Systems 47, 2015.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from muntin._typing import Ints
 from muntin.aggregates.algebra import Part
+from muntin.aggregates.columns.holistic.rolled_runs import Piece, RolledRuns, clusters
 from muntin.aggregates.columns.holistic.rows import is_sorted, spread
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
 from muntin.aggregates.columns.holistic.value_loops import (
@@ -50,8 +52,20 @@ class ValueWindows(Windows):
         else:
             self.base, self.lows = column, np.arange(len(column))
             self.highs = self.lows + 1
-        offsets = self.base.rows.offsets
-        self.begins, self.ends = offsets[self.lows], offsets[self.highs]
+        self.offsets = self.base.rows.offsets
+        self.held = self.base.rows.weights
+        self.begins, self.ends = self.offsets[self.lows], self.offsets[self.highs]
+
+    @classmethod
+    def over_piece(cls, base: RunColumn, piece: Piece, lows: Ints, highs: Ints) -> ValueWindows:
+        """Windows over some of a column's occurrences, put together anew."""
+        chosen = cls.__new__(cls)
+        chosen.base, chosen.lows, chosen.highs = base, lows, highs
+        chosen.offsets, chosen.held = piece.offsets, piece.weights
+        chosen.begins, chosen.ends = piece.offsets[lows], piece.offsets[highs]
+        # What a column ranks is the same for all of its pieces.
+        chosen.__dict__["_ranked"] = piece.ranks, base.ranked()[1]
+        return chosen
 
     def __len__(self) -> int:
         return len(self.lows)
@@ -60,6 +74,9 @@ class ValueWindows(Windows):
         """Some of the windows."""
         chosen = ValueWindows.__new__(ValueWindows)
         chosen.base = self.base
+        chosen.offsets, chosen.held = self.offsets, self.held
+        if "_ranked" in self.__dict__:
+            chosen.__dict__["_ranked"] = self._ranked
         chosen.lows, chosen.highs = self.lows[kept], self.highs[kept]
         chosen.begins, chosen.ends = self.begins[kept], self.ends[kept]
         return chosen
@@ -95,24 +112,21 @@ class ValueWindows(Windows):
 
     @property
     def _weights(self) -> Ints:
-        weights = self.base.rows.weights
-        return weights if self.base.weighted else np.ones(len(self.base.rows.codes), np.int64)
+        return self.held if self.base.weighted else np.ones(self.ranks.size, np.int64)
 
     @cached_property
     def totals(self) -> Ints:  # type: ignore[override]
         """How many values each window has, with repeats."""
         if not self.base.weighted:
             return self.ends - self.begins
-        running = np.concatenate(([0], np.cumsum(self.base.rows.weights)))
+        running = np.concatenate(([0], np.cumsum(self.held)))
         totals: Ints = running[self.ends] - running[self.begins]
         return totals
 
     def distinct(self, numbers: Ints) -> Ints:
         """For each window the sum of the rows of numbers of its different values, by rank."""
         order = np.argsort(self.highs, kind="stable")
-        return sum_distinct(
-            self.base.rows.offsets, self.ranks, self.lows, self.highs, order, numbers
-        )
+        return sum_distinct(self.offsets, self.ranks, self.lows, self.highs, order, numbers)
 
     def counts(self) -> Ints:
         """How many different values each window has."""
@@ -233,6 +247,142 @@ class ValueWindows(Windows):
         return offsets, self.base.decoded(np.repeat(codes, self._weights[at], axis=0))
 
 
+class ClusteredWindows(Windows):
+    """Windows over rolled up cells, which are put together one cluster of windows after the other.
+
+    Each predicate has cells of its own, and all of them together would be many times what is kept.
+    """
+
+    def __init__(self, base: RolledRuns, lows: Ints, highs: Ints) -> None:
+        self.base, self.lows, self.highs = base, lows, highs
+        self._clusters = clusters(lows, highs, base.occurrences())
+
+    def __len__(self) -> int:
+        return len(self.lows)
+
+    def only(self, kept: Ints) -> ClusteredWindows:
+        """Some of the windows."""
+        return ClusteredWindows(self.base, self.lows[kept], self.highs[kept])
+
+    def _pieces(self) -> Iterator[tuple[Ints, ValueWindows]]:
+        for windows in self._clusters:
+            lows, highs = self.lows[windows], self.highs[windows]
+            first, last = int(lows.min()), int(highs.max())
+            piece = self.base.piece(first, max(last, first))
+            held = ValueWindows.over_piece(
+                self.base.source, piece, lows - first, np.maximum(highs, lows) - first
+            )
+            yield windows, held
+
+    @cached_property
+    def totals(self) -> Ints:  # type: ignore[override]
+        """How many values each window has, with repeats."""
+        running = np.concatenate(([0], np.cumsum(self.base.totals())))
+        totals: Ints = running[np.maximum(self.highs, self.lows)] - running[self.lows]
+        return totals
+
+    @cached_property
+    def occurrences(self) -> Ints:  # type: ignore[override]
+        """At most so many different values each window has."""
+        running = np.concatenate(([0], np.cumsum(self.base.occurrences())))
+        found: Ints = running[np.maximum(self.highs, self.lows)] - running[self.lows]
+        return found
+
+    @property
+    def is_listed(self) -> bool:  # type: ignore[override]
+        """Lists are put together as a whole."""
+        return False
+
+    @property
+    def longest(self) -> int:  # type: ignore[override]
+        """The most bytes that a value has."""
+        codes = self.base.source.ranked()[1]
+        return int(value_bytes(self.base.source, codes).max(initial=0))
+
+    def measured(self) -> tuple[Ints, Ints]:
+        """How many different values each window has, and their bytes."""
+        found = np.zeros((len(self), 2), np.int64)
+        for windows, piece in self._pieces():
+            found[windows] = np.column_stack(piece.measured())
+        return found[:, 0], found[:, 1]
+
+    def counts(self) -> Ints:
+        """How many different values each window has."""
+        return self._summed(np.ones((len(self.base.source.ranked()[1]), 1), np.int64))[:, 0]
+
+    def _summed(self, numbers: Ints) -> Ints:
+        """For each window the sum of the rows of numbers of its different values, by rank."""
+        found = np.zeros((len(self), numbers.shape[1]), np.int64)
+        for windows, piece in self._pieces():
+            found[windows] = piece.distinct(numbers)
+        return found
+
+    def codes_at(self, ranks: Ints) -> Ints:
+        """The codes of ranks."""
+        return self.base.source.ranked()[1][ranks]
+
+    def values(self, ranks: Ints) -> pa.Array:
+        """The values of ranks."""
+        return self.base.source.decoded(self.codes_at(ranks))
+
+    def sums(self, types: tuple[pa.DataType, ...]) -> SumColumn:
+        """The exact sum of each window's different values."""
+        values = self.values(np.arange(len(self.base.source.ranked()[1])))
+        sums = SumColumn.empty(Part("sum", types), len(values))
+        sums.update(np.arange(len(values)), (values,))
+        return sums.summed(self._summed)
+
+    def select(self, windows: Ints, places: Ints) -> Ints:
+        """The rank of the value at a place, from 0 on, among the sorted values of a window."""
+        found, at = np.zeros(windows.size, np.int64), np.full(len(self), -1)
+        order = np.argsort(windows, kind="stable")
+        bounds = np.searchsorted(windows[order], np.arange(len(self) + 1))
+        for own, piece in self._pieces():
+            at[own] = np.arange(own.size)
+            rows = order[spread(bounds[own], _offsets(bounds[own + 1] - bounds[own]))]
+            found[rows] = piece.select(at[windows[rows]], places[rows])
+        return found
+
+    def heaviest(self, most: int, floors: Ints) -> tuple[Ints, Ints, Ints]:
+        """The most frequent values of each window, at most so many, that occur often enough."""
+        sizes = np.zeros(len(self), np.int64)
+        owners, ranks, counts = ([np.empty(0, np.int64)] for _ in range(3))
+        for windows, piece in self._pieces():
+            offsets, found, numbers = piece.heaviest(most, floors[windows])
+            sizes[windows] = np.diff(offsets)
+            owners.append(np.repeat(windows, np.diff(offsets)))
+            ranks.append(found)
+            counts.append(numbers)
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        return _offsets(sizes), np.concatenate(ranks)[order], np.concatenate(counts)[order]
+
+    def different(self) -> tuple[Ints, Ints]:
+        """Offsets by window, and the ranks of its different values, in order."""
+        sizes = np.zeros(len(self), np.int64)
+        owners, ranks = ([np.empty(0, np.int64)] for _ in range(2))
+        for windows, piece in self._pieces():
+            offsets, found = piece.different()
+            sizes[windows] = np.diff(offsets)
+            owners.append(np.repeat(windows, np.diff(offsets)))
+            ranks.append(found)
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        return _offsets(sizes), np.concatenate(ranks)[order]
+
+    def every(self) -> tuple[Ints, pa.Array]:
+        """Offsets by window, and its values in order, each as often as it occurs."""
+        return ValueWindows(self.base.slide(self.lows, self.highs)).every()
+
+
+def _offsets(sizes: Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(sizes)))
+
+
 def windows_of(column: RunColumn | Windows) -> Windows:
     """The windows of a column that is lowered: its own, or one for each of its cells."""
-    return column if isinstance(column, Windows) else ValueWindows(column)
+    if isinstance(column, Windows):
+        return column
+    if isinstance(column, RunWindows) and not column.is_written:
+        base = column.base
+        if isinstance(base, RolledRuns) and not base.is_written:
+            return ClusteredWindows(base, column.lows, column.highs)
+    return ValueWindows(column)

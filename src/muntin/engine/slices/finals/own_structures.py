@@ -209,7 +209,10 @@ class FrequentLists:
         while self._slices and self._slices[0][0] < before:
             _, lists = self._slices.popleft()
             assert isinstance(lists.column, FrequentColumn)
-            whole.column.merge(np.searchsorted(whole.slots, lists.slots), lists.column.negative())
+            # Groups without any value are not held.
+            places = np.searchsorted(whole.slots, lists.slots)
+            held = np.isin(lists.slots, whole.slots, assume_unique=True)
+            whole.column.merge(np.where(held, places, -1), lists.column.negative())
             self.steps += int(lists.slots.size)
             gone = True
         if gone:

@@ -133,6 +133,8 @@ class LastSeen(SealedValues):
     def _counts(
         self, trail: Trail, chains: Chains, held: Bools, spans: Spans, summed: bool
     ) -> Ints:
+        if not spans.slots.size:
+            return np.zeros((0, 2 + sum(self._fit[1:]) * summed), np.int64)
         members = np.unique(spans.members).tolist()
         low, high = int(spans.highs.min(initial=1 << 62)), int(spans.highs.max(initial=0))
         kept = sum(len(block.places) + len(block.codes) for block in self.blocks)
