@@ -320,7 +320,10 @@ def test_techniques_are_not_taken_over_by_queries_alike() -> None:
     [
         ("(technique = daba)", "expected a string"),
         ("(technique 'daba')", "expected = after technique"),
-        ("(speed = 'high')", "expected technique, prefer, output, restore, bounds, on_cap, cap_values or"),
+        (
+            "(speed = 'high')",
+            "expected technique, prefer, output, restore",
+        ),
         ("(prefer = 'speed')", "cannot prefer 'speed'"),
         ("(technique = 'a', technique = 'b')", "technique is given twice"),
         ("(technique = 'a b')", "no name of a technique"),
