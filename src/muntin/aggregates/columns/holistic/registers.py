@@ -1,8 +1,8 @@
 """HyperLogLog registers as a column: hashes of few values, or the registers of many.
 
 A cell's codes are hashes, which are not negative, or registers: `-1 - (64 * place + rank)`. Windows
-are not written out: neighbouring ones share most codes, so counters of all codes move on by what
-enters and what leaves, and the rank of each register is the highest that still counts something.
+are not written out: all windows of all queries are read off marks of where each code, and each rank
+of a register, was last seen.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from muntin.aggregates.columns.column import Slide
 from muntin.aggregates.columns.holistic.rolled_runs import RolledRuns, clusters
 from muntin.aggregates.columns.holistic.rows import Rows
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
+from muntin.aggregates.columns.holistic.value_loops import sum_distinct
 from muntin.aggregates.holistic.sketches import EXACT
 
 if TYPE_CHECKING:
@@ -114,17 +115,31 @@ def _counted(base: RunColumn, lows: Ints, highs: Ints, bits: int) -> tuple[Ints,
     if not isinstance(base, RolledRuns) or base.is_written:
         ranks, distinct = base.ranked()
         codes = np.ascontiguousarray(distinct[:, 0])
-        return count_windows(base.rows.offsets, ranks, codes, lows, highs, bits)
+        return _count_piece(base.rows.offsets, ranks, codes, lows, highs, bits)
     counts, estimated = np.zeros(lows.size, np.int64), np.zeros(lows.size, np.bool_)
     codes = np.ascontiguousarray(base.source.ranked()[1][:, 0])
     for windows in clusters(lows, highs, base.occurrences()):
         first, last = int(lows[windows].min()), int(np.maximum(highs, lows)[windows].max())
         piece = base.piece(first, last)
-        # Counters move on where neither bound of a window falls.
-        found = count_windows(
-            piece.offsets, piece.ranks, codes, lows[windows] - first, highs[windows] - first, bits
-        )
+        own = lows[windows] - first, highs[windows] - first
+        found = _count_piece(piece.offsets, piece.ranks, codes, *own, bits)
         counts[windows], estimated[windows] = found
+    return counts, estimated
+
+
+def _count_piece(
+    offsets: Ints, ranks: Ints, codes: Ints, lows: Ints, highs: Ints, bits: int
+) -> tuple[Ints, Bools]:
+    """Count different codes, and estimate where these are many, or registers already."""
+    numbers = np.column_stack((np.ones(codes.size, np.int64), codes < 0)).astype(np.int64)
+    order = np.argsort(highs, kind="stable")
+    found = sum_distinct(offsets, ranks, lows, highs, order, numbers)
+    counts, estimated = found[:, 0].copy(), (found[:, 1] > 0) | (found[:, 0] > EXACT)
+    order = order[estimated[order]]
+    if order.size:
+        # Nothing that lies before is asked about by any window that follows.
+        least = np.minimum.accumulate(lows[order][::-1])[::-1].copy()
+        estimate_windows(offsets, ranks, codes, lows, highs, order, least, bits, counts)
     return counts, estimated
 
 
@@ -236,55 +251,53 @@ def reduce_codes(offsets: Ints, codes: Ints, bits: int) -> tuple[Ints, Ints]:
 
 
 @compiled
-def count_windows(
-    offsets: Ints, ranks: Ints, codes: Ints, lows: Ints, highs: Ints, bits: int
-) -> tuple[Ints, Bools]:
-    """How many different values windows of cells have, and which are estimated, as many are.
+def estimate_windows(
+    offsets: Ints,
+    ranks: Ints,
+    codes: Ints,
+    lows: Ints,
+    highs: Ints,
+    order: Ints,
+    least: Ints,
+    bits: int,
+    out: Ints,
+) -> None:
+    """Estimate how many different values windows of cells have, in order of their ends.
 
-    ``ranks`` say which of the different ``codes`` each occurrence is. Counters move on with windows
-    whose bounds do not fall; others begin anew.
+    For each register and rank the last cell is noted that says so. A rank says nothing any more
+    once a higher one was seen later, so few are left: the highest that lies in a window is its
+    register's. After Chabchoub and Hébrail, Sliding HyperLogLog, 2010.
     """
-    out = np.zeros(lows.shape[0], np.int64)
-    estimated = np.zeros(lows.shape[0], np.bool_)
     registers = np.empty(codes.shape[0], np.int64)
     for k in range(codes.shape[0]):
         registers[k] = _register(codes[k], bits)
-    counts = np.zeros(codes.shape[0], np.int64)
-    # By register and rank: how many codes say so. By register: the ranks that some code says.
-    said = np.zeros(_RANKS << bits, np.int32)
+    last = np.full(_RANKS << bits, -1, np.int64)
     masks = np.zeros(1 << bits, np.uint64)
     tops = np.zeros(_RANKS + 1, np.int64)
-    tops[0] = 1 << bits
-    begin, end, different, wide = 0, 0, 0, 0
-    for window in range(lows.shape[0]):
-        low, high = lows[window], max(highs[window], lows[window])
-        if low < begin or low >= end or high < end:
-            for i in range(offsets[begin], offsets[end]):
-                rank = ranks[i]
-                counts[rank] -= 1
-                if counts[rank] == 0:
-                    _leave(said, masks, tops, registers[rank])
-            begin, end, different, wide = low, low, 0, 0
-        for i in range(offsets[end], offsets[high]):
-            rank = ranks[i]
-            counts[rank] += 1
-            if counts[rank] == 1:
-                _enter(said, masks, tops, registers[rank])
-                different += 1
-                wide += codes[rank] < 0
-        for i in range(offsets[begin], offsets[low]):
-            rank = ranks[i]
-            counts[rank] -= 1
-            if counts[rank] == 0:
-                _leave(said, masks, tops, registers[rank])
-                different -= 1
-                wide -= codes[rank] < 0
-        begin, end = low, high
-        out[window] = different
-        if wide or different > EXACT:
-            out[window] = _estimate(tops, bits)
-            estimated[window] = True
-    return out, estimated
+    at = 0
+    for number in range(order.size):
+        window = order[number]
+        if least[number] >= at:
+            masks[:] = 0
+            at = least[number]
+        while at < highs[window]:
+            for i in range(offsets[at], offsets[at + 1]):
+                register = registers[ranks[i]]
+                place, bit = register // _RANKS, _1U << np.uint64(register % _RANKS)
+                last[register] = at
+                masks[place] = (masks[place] & ~(bit - _1U)) | bit
+            at += 1
+        tops[:] = 0
+        for place in range(masks.shape[0]):
+            mask, top = masks[place], 0
+            while mask:
+                top = _top(mask)
+                if last[_RANKS * place + top] >= lows[window]:
+                    break
+                mask ^= _1U << np.uint64(top)
+                top = 0
+            tops[top] += 1
+        out[window] = _estimate(tops, bits)
 
 
 @compiled
@@ -296,26 +309,6 @@ def _top(mask: np.uint64) -> int:
             mask >>= np.uint64(step)
             top += step
     return top
-
-
-@compiled
-def _enter(said: npt.NDArray[np.int32], masks: Any, tops: Ints, register: int) -> None:
-    said[register] += 1
-    if said[register] == 1:
-        place = register // _RANKS
-        tops[_top(masks[place])] -= 1
-        masks[place] |= _1U << np.uint64(register % _RANKS)
-        tops[_top(masks[place])] += 1
-
-
-@compiled
-def _leave(said: npt.NDArray[np.int32], masks: Any, tops: Ints, register: int) -> None:
-    said[register] -= 1
-    if said[register] == 0:
-        place = register // _RANKS
-        tops[_top(masks[place])] -= 1
-        masks[place] &= ~(_1U << np.uint64(register % _RANKS))
-        tops[_top(masks[place])] += 1
 
 
 @compiled
