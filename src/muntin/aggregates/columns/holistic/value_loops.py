@@ -62,6 +62,52 @@ def sum_distinct(
 
 
 @compiled
+def count_distinct(
+    offsets: Ints, ranks: Ints, lows: Ints, highs: Ints, order: Ints, size: int
+) -> Ints:
+    """How many different values each window has: as `sum_distinct` of ones, in less time."""
+    cells = offsets.size - 1
+    out = np.zeros(lows.size, np.int64)
+    last = np.full(size, -1, np.int32)
+    marks = np.zeros(cells, np.int32)
+    blocks = np.zeros((cells >> _BITS) + 1, np.int64)
+    at = cells
+    for window in range(lows.size):
+        if highs[window] > lows[window]:
+            at = min(at, lows[window])
+    for window in order:
+        low, high = lows[window], highs[window]
+        while at < high:
+            fresh = 0
+            for i in range(offsets[at], offsets[at + 1]):
+                rank = ranks[i]
+                before = last[rank]
+                if before != at:
+                    if before >= 0:
+                        marks[before] -= 1
+                        blocks[before >> _BITS] -= 1
+                    last[rank] = at
+                    fresh += 1
+            marks[at] += fresh
+            blocks[at >> _BITS] += fresh
+            at += 1
+        first, final = (low + _BLOCK - 1) >> _BITS, high >> _BITS
+        total = np.int64(0)
+        if first >= final:
+            for cell in range(low, high):
+                total += marks[cell]
+        else:
+            for cell in range(low, first << _BITS):
+                total += marks[cell]
+            for block in range(first, final):
+                total += blocks[block]
+            for cell in range(final << _BITS, high):
+                total += marks[cell]
+        out[window] = total
+    return out
+
+
+@compiled
 def select_ranks(
     ranks: Ints, weights: Ints, levels: int, begins: Ints, ends: Ints, places: Ints
 ) -> Ints:

@@ -21,6 +21,7 @@ from muntin.aggregates.columns.holistic.rolled_runs import Piece, RolledRuns, cl
 from muntin.aggregates.columns.holistic.rows import is_sorted, spread
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
 from muntin.aggregates.columns.holistic.value_loops import (
+    count_distinct,
     heavy_ranks,
     list_distinct,
     select_ranks,
@@ -130,7 +131,9 @@ class ValueWindows(Windows):
 
     def counts(self) -> Ints:
         """How many different values each window has."""
-        return self.distinct(np.ones((len(self.codes), 1), np.int64))[:, 0]
+        order = np.argsort(self.highs, kind="stable")
+        size = len(self.codes)
+        return count_distinct(self.offsets, self.ranks, self.lows, self.highs, order, size)
 
     @property
     def occurrences(self) -> Ints:  # type: ignore[override]
@@ -308,7 +311,10 @@ class ClusteredWindows(Windows):
 
     def counts(self) -> Ints:
         """How many different values each window has."""
-        return self._summed(np.ones((len(self.base.source.ranked()[1]), 1), np.int64))[:, 0]
+        found = np.zeros(len(self), np.int64)
+        for windows, piece in self._pieces():
+            found[windows] = piece.counts()
+        return found
 
     def _summed(self, numbers: Ints) -> Ints:
         """For each window the sum of the rows of numbers of its different values, by rank."""
