@@ -38,6 +38,7 @@ def draw(seed, distinct, rows=600, size=40, windows=60):
 @pytest.mark.parametrize("looked", [0, 8])
 def test_frequent_values_are_found_by_counting_and_by_searching(distinct, looked, monkeypatch):
     monkeypatch.setattr(value_windows, "_LOOKED", looked)
+    monkeypatch.setattr(value_windows, "_SEARCHED", 0)
     monkeypatch.setattr(value_windows, "_TRIED", 1)
     monkeypatch.setattr(value_windows, "_AT_ONCE", 50)
     array, cells, size, lows, highs, held = draw(distinct, distinct)

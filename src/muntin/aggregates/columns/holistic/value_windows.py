@@ -37,6 +37,9 @@ _TRIED = 8
 _FEWER = 16
 # Looking at so many values takes as long as following one for a bit of its rank.
 _LOOKED = 8
+# Putting one value in its place for a bit of its rank takes as long as counting so many; all values
+# are, whatever the number of windows.
+_SEARCHED = 4
 # So many values at once are followed.
 _AT_ONCE = 1 << 21
 
@@ -184,7 +187,10 @@ class ValueWindows(Windows):
         frequent ones the least.
         """
         # Windows with few values are looked through, those with many are searched.
-        few = self.ends - self.begins <= _LOOKED * most * self._levels
+        sizes = self.ends - self.begins
+        few = sizes <= _LOOKED * most * self._levels
+        if sizes.sum() <= _SEARCHED * self._levels * self.ranks.size:
+            few[:] = True
         found = [self._tallied(np.flatnonzero(few), most, floors)]
         left, least = np.flatnonzero(~few), np.maximum(self.totals // (_TRIED * most), floors)
         while left.size:
