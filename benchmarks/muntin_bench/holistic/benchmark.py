@@ -88,7 +88,7 @@ QUESTIONS = (
     ),
     Question(
         "approx_percentile", "approximate", "approx_percentile(p, array(0.5, 0.95, 0.99))",
-        "approx_quantile(p, [0.5, 0.95, 0.99])", _P, 10, 10, 0.03, "p",
+        "approx_quantile(p, [0.5, 0.95, 0.99])", _P, 10, 10, 0.1, "p",
     ),
     Question(
         "approx_count_distinct", "approximate", "approx_count_distinct(v)",
