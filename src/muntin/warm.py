@@ -290,7 +290,7 @@ def _choices() -> None:
         _run(rows, plain, optimizer=optimizer)
     _run(rows, few, emit_empty=True)
     # So many windows, and so few rows, that trees are refined.
-    many = list(read_queries(_unlike(1200)))
+    many = list(read_queries(_unlike(700)))
     build_plan(many, rows[0].schema, "ts", sharer=Optimizer("auto", 1e-6))
 
 

@@ -32,7 +32,7 @@ from muntin.planner.trees.sample import SEED, WORD, Sample, in_units
 # Partners on a tree's list, and trees up to which every pair is priced; of more trees, so many
 # are looked through for the cheapest partners of each.
 PARTNERS = 16
-BREADTH = 1024
+BREADTH = 512
 # Words of the sample that pairs are priced by. Costs of whole plans differ by less than the
 # sample's own error from those of all words, which take many times as long to put together.
 WORDS = 256
