@@ -1,4 +1,4 @@
-"""Row queries in SQL files: checked and explained over all streams, and not run yet."""
+"""Row queries in SQL files: checked, explained and run over all streams that they connect."""
 
 import json
 from pathlib import Path
@@ -45,10 +45,30 @@ def test_a_stream_that_cannot_be_read_is_told_once() -> None:
     assert [problem.line for problem in caught.value.problems] == [5]
 
 
-def test_they_are_not_run_yet(tmp_path: Path) -> None:
-    with pytest.raises(MuntinError, match="unpaid shows rows with lifetimes"):
-        pipelines.run(pipelines.read(STREAMS + UNPAID), tmp_path / "checkpoint")
-    assert not (tmp_path / "checkpoint").exists()
+def test_streams_that_a_query_connects_run_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = STREAMS.split(";", maxsplit=1)[0].replace("orders", "sent") + ";"
+    pipeline = pipelines.read(STREAMS + other + UNPAID + TOTAL)
+    together, alone = pipeline.runs()
+    assert (together.name, alone.name) == ("orders+payments", "sent")
+    assert [query.name for query in together.asked] == ["total", "unpaid"]
+    with pytest.raises(pipelines.PipelineError, match="run together, and differ in on_error"):
+        pipelines.read(STREAMS.replace("time = 'at'", "time = 'at', on_error = 'fail'") + UNPAID)
+    # A checkpoint fixes which streams run together.
+    (tmp_path / "streams" / "orders").mkdir(parents=True)
+    monkeypatch.setattr("muntin.pipelines.runner.is_begun", lambda folder: folder.exists())
+    with pytest.raises(MuntinError, match="the checkpoint is of orders"):
+        pipelines.run(pipeline, tmp_path)
+
+
+def test_a_live_table_takes_no_rows_that_have_ended() -> None:
+    sink = "CREATE SINK live WITH (format = 'duckdb', path = 'live.duckdb', live = TRUE);\n"
+    with pytest.raises(pipelines.PipelineError, match="unpaid shows a row once it has ended"):
+        pipelines.read(STREAMS + sink + UNPAID)
+    changes = UNPAID.replace("unpaid AS", "unpaid WITH (output = 'changes') AS")
+    (found,) = pipelines.read(STREAMS + sink + changes).sinks
+    assert found.options["live"]
 
 
 def test_check_and_explain(tmp_path: Path) -> None:

@@ -69,12 +69,6 @@ def run(
     Raises:
         MuntinError: If anything cannot be opened; nothing runs then.
     """
-    if pipeline.rows:
-        raise MuntinError(
-            f"query {pipeline.rows[0].name} shows rows with lifetimes, which are not run from "
-            "files yet",
-            hint="run it in Python, with muntin.aggregate or muntin.stream",
-        )
     chosen = _runs(pipeline, checkpoint, once=once)
     root = _root(_temporary() if checkpoint is None else checkpoint)
     running = PipelineRun(pipeline, root, hold(root), flush=once and flush)
