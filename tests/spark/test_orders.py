@@ -106,7 +106,7 @@ def test_killed_and_restarted(tmp_path: Path) -> None:
         start_new_session=True,
     )  # fmt: skip
     try:
-        deadline = time.monotonic() + 150
+        deadline = time.monotonic() + 240
         while not (tmp_path / "orders.duckdb").exists() or not rows(tmp_path, "paid"):
             assert first.poll() is None, "the run has ended"
             assert time.monotonic() < deadline, "no batch was committed"
@@ -120,7 +120,7 @@ def test_killed_and_restarted(tmp_path: Path) -> None:
         put(tmp_path / "payments", str(number), payments)
     done = subprocess.run(
         command(tmp_path, "--once", "--no-flush"), env=environment, capture_output=True, text=True,
-        timeout=200, check=False,
+        timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     unpaid, paid = recomputed(given)
