@@ -33,7 +33,7 @@ $(VENV)/.warm: | $(VENV)/.ready
 test: setup ## Run the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15 $(ARGS)
 
-test-fast: setup ## Run one case of every test without Spark, in under two minutes
+test-fast: setup ## Run one case of every test that needs no Spark
 	$(BIN)/python -m pytest -n $(WORKERS) --fast --durations 15 $(or $(ARGS),tests)
 
 lint: $(VENV)/.ready ## Check style, types, layering and documentation
