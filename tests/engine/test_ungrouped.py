@@ -11,8 +11,8 @@ import pytest
 from muntin.engine import LocalEngine
 from muntin.engine.answers import scan, ungrouped
 from muntin.engine.answers.scan import Scan
-from muntin.engine.answers.sweep import BLOCK, Spans, _total, sweep
-from muntin.engine.slices.radix_sort import sort_entries
+from muntin.engine.answers.sweep import BLOCK, LANES, Spans, sweep, total_of
+from muntin.engine.slices.radix_sort import sort_in_time
 from muntin.planner import build_plan
 from muntin.queries import queries
 from muntin.testing.oracle import answer
@@ -136,7 +136,7 @@ def test_entries_in_time_order_are_numbered_like_any_others(seed: int) -> None:
     codes = rng.integers(0, 90, size)
     if seed % 2:
         starts[-1] = -1  # out of order
-    numbers, kept = sort_entries(np.zeros(size, np.int64), starts, codes)
+    numbers, kept = sort_in_time(starts, codes)
     pairs = list(zip(starts.tolist(), codes.tolist(), strict=True))
     expected = sorted(set(pairs))
     assert [expected[number] for number in numbers] == pairs
@@ -145,24 +145,29 @@ def test_entries_in_time_order_are_numbered_like_any_others(seed: int) -> None:
 
 def test_totals_may_wrap_around() -> None:
     most = np.iinfo(np.int64).max
-    rows = np.array([[most], [most], [5]])
+    rows = np.zeros((3, LANES), np.int64)
+    rows[:, 1] = most, most, 5
     edges = np.array([2, 0, 3, 1])
     spans, places = np.array([[0, 1]]), np.array([[0, 1], [0, 1]])
     order = np.argsort(edges, kind="stable")
     found = sweep(rows, np.zeros(3, np.int64), 1, edges, order, spans, places)
-    assert found.tolist() == [[5], [most]]
+    assert found.tolist() == [[0, 5, 0, 0], [0, most, 0, 0]]
 
 
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 100])
 def test_a_range_of_cells_is_the_sum_of_blocks_and_single_cells(size: int) -> None:
     rng = np.random.default_rng(size)
-    totals = rng.integers(-(2**40), 2**40, size)
-    padded = np.zeros(-(-size // BLOCK) * BLOCK, np.int64)
+    totals = rng.integers(-(2**40), 2**40, (size, 2 * LANES))
+    padded = np.zeros((-(-size // BLOCK) * BLOCK, 2 * LANES), np.int64)
     padded[:size] = totals
-    blocks = padded.reshape(-1, BLOCK).sum(axis=1)
+    blocks = padded.reshape(-1, BLOCK, 2 * LANES).sum(axis=1)
     for low in range(size):
         for high in range(low, size + 1):
-            assert _total(totals, blocks, low, high) == totals[low:high].sum()
+            for lane in (0, LANES):
+                found = total_of(totals, blocks, lane, np.array([[low, high]]))
+                assert found == tuple(totals[low:high, lane : lane + LANES].sum(axis=0))
+    both = total_of(totals, blocks, 0, np.array([[0, size // 2], [size // 2, size]]))
+    assert both == tuple(totals[:, :LANES].sum(axis=0))
 
 
 def test_reads_are_counted_as_they_are_made() -> None:

@@ -17,7 +17,7 @@ from muntin.aggregates.columns.column import AdditiveColumn, Sums
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.engine.answers.families import Family
 from muntin.engine.answers.scan import Scan
-from muntin.engine.answers.sweep import Spans, Sweep
+from muntin.engine.answers.sweep import LANES, Spans, Sweep
 from muntin.engine.answers.windows import Asking, ask
 from muntin.engine.rows.dictionary import compact
 from muntin.engine.slices.partials import SliceTable
@@ -102,12 +102,7 @@ class Runs:
         }
         places = np.array([self._places[member] for member in members])[self._queries]
         sums = self._way.sums(lanes.rows(self._table.starts.size), places)
-        # What is zero everywhere has the place behind all others.
-        sums = np.column_stack((sums, np.zeros(places.size, np.int64)))
-        found = {
-            key: [np.ascontiguousarray(sums[:, each]) for each in listed]
-            for key, listed in placed.items()
-        }
+        found = {key: [_gathered(sums, each) for each in listed] for key, listed in placed.items()}
         return self._sums.setdefault(members, found)
 
     def _arrays(self, index: int) -> list[Ints]:
@@ -127,6 +122,15 @@ class Runs:
         if isinstance(rows, CountColumn) and rows.counts.min(initial=1) > 0:
             return rows.counts[:, None]
         return np.ones((self._table.starts.size, 1), np.int64)
+
+
+def _gathered(sums: Ints, places: list[int]) -> Ints:
+    """The sums of some columns side by side; place -1 is zero."""
+    rows = np.zeros((sums.shape[0], len(places)), np.int64)
+    for number, place in enumerate(places):
+        if place >= 0:
+            rows[:, number] = sums[:, place]
+    return rows
 
 
 def _given(found: Iterator[Ints]) -> Sums:
@@ -152,10 +156,11 @@ class _Lanes:
         return len(self._held) - 1
 
     def rows(self, size: int) -> Ints:
-        """All columns, side by side."""
-        rows = np.empty((size, len(self._held)), np.int64)
+        """All columns side by side, and zeros behind them: a multiple of four."""
+        rows = np.empty((size, -(-len(self._held) // LANES) * LANES), np.int64)
         for place, column in enumerate(self._held):
             rows[:, place] = column
+        rows[:, len(self._held) :] = 0
         return rows
 
 

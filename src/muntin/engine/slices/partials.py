@@ -15,7 +15,7 @@ from muntin.aggregates.columns.column import PartColumn
 from muntin.engine.answers.group_keys import sort_order
 from muntin.engine.rows.dictionary import encode, group
 from muntin.engine.rows.entries import ascending
-from muntin.engine.slices.radix_sort import sort_entries
+from muntin.engine.slices.radix_sort import sort_entries, sort_in_time
 from muntin.plan.nodes import Partials
 from muntin.plan.selection import Signatures
 
@@ -119,6 +119,8 @@ def merge_batches(
 ) -> SliceTable:
     """One table of many batches with keys of the given types."""
     starts = np.concatenate([batch.starts for batch in batches])
+    if not types:
+        return _merge_ungrouped(batches, starts, parts)
     columns = [
         pa.chunked_array([batch.keys[i] for batch in batches], type=kind).combine_chunks()
         for i, kind in enumerate(types)
@@ -135,6 +137,23 @@ def merge_batches(
     return SliceTable(
         groups[kept], starts[kept], None if codes is None else codes[kept], keys, merged, signatures
     )
+
+
+def _merge_ungrouped(
+    batches: Sequence[PartialBatch], starts: Ints, parts: Sequence[Part]
+) -> SliceTable:
+    """The same where there are no keys: groups are all zero, and nobody looks at them."""
+    codes, signatures = _unite_codes(batches)
+    known = np.empty(0, np.int64) if codes is None else codes
+    groups = np.zeros(starts.size, np.int64)
+    if len(batches) == 1 and ascending(groups, starts, known):
+        return SliceTable(groups, starts, codes, (), batches[0].columns, signatures)
+    numbers, kept = sort_in_time(starts, known)
+    merged = _merge_columns(parts, batches, numbers, kept)
+    return SliceTable(
+        np.zeros(kept.size, np.int64), starts[kept], None if codes is None else codes[kept],
+        (), merged, signatures,
+    )  # fmt: skip
 
 
 def _unite_codes(batches: Sequence[PartialBatch]) -> tuple[Ints | None, Bitmaps | None]:

@@ -28,10 +28,6 @@ def sort_entries(groups: Ints, starts: Ints, codes: Ints) -> tuple[Ints, Ints]:
     """
     if not starts.size:
         return starts, starts
-    if codes.size and not groups.any():
-        numbers, kept = number_in_time(starts, codes)
-        if kept.size:
-            return numbers, kept
     distances, ticks = compact(starts - starts.min())
     ranks = np.empty(ticks.size, np.int64)
     ranks[np.argsort(ticks)] = np.arange(ticks.size)
@@ -43,6 +39,20 @@ def sort_entries(groups: Ints, starts: Ints, codes: Ints) -> tuple[Ints, Ints]:
     keys = groups * ticks.size + ranks[distances]
     keys = keys * size + codes if codes.size else keys
     return number_sorted(*_sorted(keys))
+
+
+def sort_in_time(starts: Ints, codes: Ints) -> tuple[Ints, Ints]:
+    """The same where all entries are of one group.
+
+    >>> numbers, kept = sort_in_time(np.array([5, 5, 9, 9]), np.array([0, 1, 1, 1]))
+    >>> numbers.tolist(), kept.tolist()
+    ([0, 1, 2, 2], [0, 1, 2])
+    """
+    if codes.size:
+        numbers, kept = number_in_time(starts, codes)
+        if kept.size:
+            return numbers, kept
+    return sort_entries(np.zeros(starts.size, np.int64), starts, codes)
 
 
 def _sorted(keys: Ints) -> tuple[Ints, Ints]:
