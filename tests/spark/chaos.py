@@ -1,6 +1,7 @@
 """Kills a stream's processes again and again, and checks that its output shows nothing of it.
 
-Run it with ``python tests/spark/chaos.py SEEDS [FIRST]``; `test_faults` runs a few kills.
+Run it with ``python tests/spark/chaos.py SEEDS [FIRST]``; `test_faults` runs a few kills. One seed
+in five runs on a cluster with speculation.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ import pyarrow.parquet as pq
 
 TESTS = Path(__file__).parent.parent
 BATCHES, MANY_BATCHES = 6, 12
+PARTITIONS = 2
+# One seed in so many runs on a cluster with speculation; its drivers have so many seconds, since
+# every batch waits for a task that lags.
+SPECULATIVE = 5
+PATIENCE = 400
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ def prepare(folder: Path, seed: int, batches: int = BATCHES) -> None:
         stream.put(part)
 
 
-def drive(folder: Path, kill: Kill) -> int:
+def drive(folder: Path, kill: Kill, master: str | None = None) -> int:
     """Run the driver until it ends or dies; how it ended."""
     from spark.cluster_processes import end_session
 
@@ -72,7 +78,10 @@ def drive(folder: Path, kill: Kill) -> int:
     with (
         log,
         subprocess.Popen(
-            [sys.executable, str(driver), str(folder), json.dumps(asdict(kill))],
+            [
+                *(sys.executable, str(driver), str(folder), json.dumps(asdict(kill))),
+                *([] if master is None else [master]),
+            ],
             stdout=log,
             stderr=log,
             env=environment,
@@ -80,7 +89,7 @@ def drive(folder: Path, kill: Kill) -> int:
         ) as process,
     ):
         try:
-            return process.wait(timeout=240)
+            return process.wait(timeout=240 if master is None else PATIENCE)
         finally:
             # Its JVM ends by itself when it notices; the next one need not wait for that.
             end_session(process.pid)
@@ -124,14 +133,40 @@ def rows_expected(batches: Sequence[pa.Table]) -> dict[str, pa.Table]:
     return {name: pa.concat_tables(parts) for name, parts in found.items()}
 
 
-def torment(folder: Path, seed: int, kills: Sequence[Kill], batches: int = BATCHES) -> list[str]:
+def copies(folder: Path) -> int:
+    """How many tasks Spark had two attempts at, in one start of the driver."""
+    found = (folder / "lags").glob("*/attempt-*")
+    batches = Counter((path.parent.name, path.name.split("-")[1]) for path in found)
+    # Each partition has a task in every batch.
+    return sum(max(attempts - PARTITIONS, 0) for attempts in batches.values())
+
+
+def speculate(folder: Path, seed: int, kills: Sequence[Kill], batches: int = BATCHES) -> list[str]:
+    """The same on a cluster where a task of each batch lags, and Spark starts a copy of it."""
+    from spark.cluster import started_cluster
+
+    for name in ("lags", "cluster"):
+        (folder / name).mkdir()
+    with started_cluster(folder / "cluster", apart=True) as cluster:
+        story = torment(folder, seed, kills, batches, cluster.master)
+    assert copies(folder) > 0, story
+    return [*story, f"copies: {copies(folder)}"]
+
+
+def torment(
+    folder: Path,
+    seed: int,
+    kills: Sequence[Kill],
+    batches: int = BATCHES,
+    master: str | None = None,
+) -> list[str]:
     """Run a stream with these kills, one after the other, let it end, and check what it wrote."""
     from spark.chaos_driver import FAILED
 
     prepare(folder, seed, batches)
     story: list[str] = []
     for kill in [*kills, NO_KILL]:
-        status = drive(folder, kill)
+        status = drive(folder, kill, master)
         story.append(f"{kill}: {status}")
         # A stream may end before its killer comes.
         wanted = {0} if kill == NO_KILL or kill.is_survived else {0, -signal.SIGKILL}
@@ -170,7 +205,10 @@ def main(seeds: int, first: int = 0) -> int:
         start = time.monotonic()
         try:
             with tempfile.TemporaryDirectory(prefix="muntin-chaos-") as name:
-                told = torment(Path(name), number, random_kills(number, 4), MANY_BATCHES)
+                if number % SPECULATIVE == SPECULATIVE - 1:
+                    told = speculate(Path(name), number, random_kills(number, 2))
+                else:
+                    told = torment(Path(name), number, random_kills(number, 4), MANY_BATCHES)
             outcomes.update(line.rpartition(": ")[2] for line in told)
             print(
                 f"seed {number}: {'; '.join(told)} ({time.monotonic() - start:.0f} s)", flush=True

@@ -95,6 +95,46 @@ class StruckSink(ParquetSink):
         return StruckWriter(super().writer().root, self._blow)
 
 
+@dataclass(frozen=True)
+class LaggingWriter(StruckWriter):
+    """Keeps the first attempt of each batch waiting, so that Spark starts a copy of its task.
+
+    It waits before it writes, or after, and then goes on, though the copy may have won: the file
+    of either attempt may be the last one, and Spark may have committed the state of the other.
+    ``folder`` gets a file for every attempt.
+    """
+
+    folder: str
+    seconds: float = 4.0
+
+    def write(
+        self, batch_id: int, attempt_id: int | str, results: Mapping[str, pa.Table]
+    ) -> list[FileEntry]:
+        Path(self.folder, f"attempt-{batch_id}-{attempt_id}").touch()
+        try:
+            Path(self.folder, f"lag-{batch_id}").touch(exist_ok=False)
+        except FileExistsError:
+            return super().write(batch_id, attempt_id, results)
+        if batch_id % 2:
+            time.sleep(self.seconds)
+        found = super().write(batch_id, attempt_id, results)
+        if not batch_id % 2:
+            time.sleep(self.seconds)
+        return found
+
+
+class LaggingSink(StruckSink):
+    """A sink whose tasks lag, and are struck while they write."""
+
+    def __init__(self, folder: Path, lags: Path, blow: Blow, *, compact_every: int) -> None:
+        super().__init__(folder, blow, compact_every=compact_every)
+        self._lags = lags
+
+    def writer(self) -> LaggingWriter:
+        held = super().writer()
+        return LaggingWriter(held.root, held.blow, str(self._lags))
+
+
 @contextmanager
 def carried_by_value() -> Iterator[None]:
     """Let tasks have this module, which workers cannot import."""

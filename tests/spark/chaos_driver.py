@@ -1,7 +1,8 @@
 """A driver that is killed: it runs a stream, and it or a worker of its dies where it is told to.
 
-Usage: chaos_driver.py FOLDER KILL, where the folder holds ``in`` and the kill is one of
-`chaos.Kill` as JSON. A run that fails ends it with the status `FAILED`.
+Usage: chaos_driver.py FOLDER KILL [MASTER], where the folder holds ``in`` and the kill is one of
+`chaos.Kill` as JSON. With the master of a cluster, tasks lag and Spark starts copies of them. A run
+that fails ends it with the status `FAILED`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from muntin.spark.streaming.checkpoint import checkpoint, records
 from muntin.spark.streaming.driver import batches
 from muntin.spark.streaming.driver.handle import Run
 from muntin.spark.streaming.problems import RunError
-from spark.chaos_blows import Blow, StruckSink, while_reading
+from spark.chaos_blows import Blow, LaggingSink, StruckSink, carried_by_value, while_reading
 from spark.cluster_processes import die_with_parent
 from spark.folder_stream import SCHEMA, FolderStream
 
@@ -110,14 +111,29 @@ def change(started: Run) -> None:
             started.remove("extra_1")
 
 
-def main(folder: Path, kill: dict[str, Any]) -> None:
+# A copy of a task is started as soon as the other one has ended, and this one has not.
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.multiplier": "1.2",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.minTaskRuntime": "50ms",
+    "spark.executor.memory": "512m",
+    "spark.executor.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+}
+NEVER = 1 << 62
+
+
+def main(folder: Path, kill: dict[str, Any], master: str | None = None) -> None:
     point, count = kill["point"], kill["count"]
     if point in POINTS:
         arm(point, count)
     spark = session(
         "chaos",
-        master=f"local[2, {kill['attempts']}]",
+        master=master or f"local[2, {kill['attempts']}]",
         config={
+            **(SPECULATION | {"spark.task.maxFailures": str(kill["attempts"])} if master else {}),
             "spark.driver.memory": "640m",
             # Quick to start rather than fast later on.
             "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -125,6 +141,7 @@ def main(folder: Path, kill: dict[str, Any]) -> None:
     )
     frame = FolderStream(folder / "in").frame(spark)
     sink = sinks.parquet(folder / "out", compact_every=3)
+    blow = Blow(NEVER, "")
     if point in BLOWS:
         # Each start has a blow of its own.
         marker = str(folder / f"blow-{os.getpid()}")
@@ -134,6 +151,12 @@ def main(folder: Path, kill: dict[str, Any]) -> None:
             frame = frame.mapInArrow(while_reading(blow), SCHEMA)
         else:
             sink = StruckSink(folder / "out", blow, compact_every=3)
+    if master is not None:
+        own = blow if point == "while writing" else Blow(NEVER, "")
+        # Each start has attempts of its own.
+        lags = folder / "lags" / str(os.getpid())
+        lags.mkdir()
+        sink = LaggingSink(folder / "out", lags, own, compact_every=3)
     started = run(
         frame,
         QUERIES + ROWS,
@@ -159,7 +182,8 @@ if __name__ == "__main__":
     die_with_parent()
     status = 0
     try:
-        main(Path(sys.argv[1]), json.loads(sys.argv[2]))
+        with carried_by_value():
+            main(Path(sys.argv[1]), json.loads(sys.argv[2]), *sys.argv[3:])
     except RunError as error:
         print(error, flush=True)
         status = FAILED

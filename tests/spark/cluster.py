@@ -45,8 +45,12 @@ class Cluster:
 
 
 @contextmanager
-def started_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """A cluster with so many workers of one core each, until the block ends, however it does."""
+def started_cluster(folder: Path, workers: int = 2, *, apart: bool = False) -> Iterator[Cluster]:
+    """A cluster with so many workers of one core each, until the block ends, however it does.
+
+    Workers ``apart`` have addresses of their own, so that Spark takes them for several hosts: it
+    starts no second copy of a task on the host of the first.
+    """
     ports = free_ports(2 + 2 * workers)
     master = f"spark://127.0.0.1:{ports[0]}"
     running: list[subprocess.Popen[bytes]] = []
@@ -59,8 +63,9 @@ def started_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             port, page = ports[2 + 2 * number : 4 + 2 * number]
             options = f"--port {port} --webui-port {page} --cores 1 --memory 1g"
             place = folder / f"worker-{number}"
+            host = f"127.0.0.{1 + number}" if apart else "127.0.0.1"
             running.append(
-                _launch(folder, "worker.Worker", f"{options} --work-dir {place} {master}")
+                _launch(folder, "worker.Worker", f"{options} --work-dir {place} {master}", host)
             )
         yield Cluster(master, folder, [process.pid for process in running])
     finally:
@@ -69,7 +74,9 @@ def started_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             process.wait()
 
 
-def _launch(folder: Path, name: str, options: str) -> subprocess.Popen[bytes]:
+def _launch(
+    folder: Path, name: str, options: str, host: str = "127.0.0.1"
+) -> subprocess.Popen[bytes]:
     java = find_java()
     assert java is not None
     environment = {
@@ -78,7 +85,7 @@ def _launch(folder: Path, name: str, options: str) -> subprocess.Popen[bytes]:
         "SPARK_HOME": str(spark_home()),
         "SPARK_DAEMON_MEMORY": "192m",
         "SPARK_DAEMON_JAVA_OPTS": _JVM,
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": host,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
     }
     # What the driver's interpreter sees by its environment, workers must not.
@@ -90,7 +97,7 @@ def _launch(folder: Path, name: str, options: str) -> subprocess.Popen[bytes]:
                 *(sys.executable, cluster_processes.__file__),
                 str(spark_home() / "bin" / "spark-class"),
                 f"org.apache.spark.deploy.{name}",
-                *("--host", "127.0.0.1"),
+                *("--host", host),
                 *options.split(),
             ],
             stdout=log,
