@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
@@ -40,6 +40,11 @@ class Source(Protocol):
     @property
     def zone(self) -> Zone:
         """Where local times are asked for."""
+        ...
+
+    @property
+    def restore(self) -> Callable[[pa.Table], Any]:
+        """What makes a table a frame of its kind."""
         ...
 
     def sample(self) -> pa.Table | None:

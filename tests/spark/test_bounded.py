@@ -323,3 +323,31 @@ def test_frames_that_cannot_be_used_are_refused(spark: Any) -> None:
     assert muntin.aggregate(nested, sql, time="ts").table("q1").num_rows == 1
     with pytest.raises(muntin.QueryError, match="name a field of it"):
         muntin.aggregate(nested, sql.replace("count(*)", "count(a)"), time="ts")
+
+
+def test_aggregates_over_a_join_are_those_of_one_process(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Answers of sides that stay with the executors are collected from there.
+    monkeypatch.setattr(job, "LIMITS", Limits(chunk=400, small=800))
+    orders = pa.table(
+        {"ts": [1, 2, 5, 5, 31], "id": [7, 8, 9, None, 9], "region": ["n", "s", "n", "x", "s"]}
+    )
+    paid = pa.table({"ts": [4, 6, 7, 30], "id": [7, 9, 9, 9], "amount": [0.1, 1e16, -1e16, 2.5]})
+    sql = """
+    CREATE QUERY paid AS SELECT o.region, count(*) AS n, sum(p.amount) AS s, first(p.amount) AS f
+    FROM orders [RANGE 10 SLIDE 5] o LEFT JOIN paid [RANGE 5] p ON o.id = p.id GROUP BY o.region;
+    CREATE QUERY rows AS SELECT region, count(*) AS n FROM orders [RANGE 5 SLIDE 5] GROUP BY region
+    """
+    given = {"orders": orders, "paid": paid}
+    frames = {name: spark.createDataFrame(table) for name, table in given.items()}
+    ours, here = (muntin.aggregate(each, sql, time="ts") for each in (frames, given))
+    for name in ("paid", "rows"):
+        expected = here[name].to_pylist()
+        found = [row.asDict() for row in ours[name].collect()]
+        order = ("window_end", "region")
+        assert sorted(found, key=lambda row: [row[key] for key in order]) == expected
+    assert (ours.rows, ours.errors) == (here.rows, here.errors)
+    pairs = sql.replace("count(*) AS n, sum", "sum(o.id * p.amount) AS n, sum")
+    with pytest.raises(MuntinError, match="query paid needs the rows of a join"):
+        muntin.aggregate(frames, pairs, time="ts")

@@ -24,7 +24,6 @@ from muntin.plan.joined import by_owner
 from muntin.plan.timeline import Timeline
 from muntin.planner import Draft
 from muntin.planner.placement.optimizers import check_method
-from muntin.planner.rows import refuse_on_spark
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import QueriesLike, Query, RowQuery, all_queries
@@ -205,8 +204,13 @@ def _row_plan(
     plan = plan_rows(
         queries, given, {name: of_stream(time, name, "time") for name in given}, tables
     )
-    if on_spark:
-        refuse_on_spark(plan)
+    for final in plan.joined if on_spark else ():
+        if final.pairs:
+            raise DataError(
+                f"query {final.name} needs the rows of a join, because {final.why}, which Spark "
+                "does not aggregate yet",
+                hint="collect the streams first, for example with toArrow()",
+            )
     return plan
 
 
@@ -227,7 +231,7 @@ def _outcomes(
             lived = run_rows(row_plan, local, tables)
         else:
             read = {name: frames[name] for name in row_plan.streams}
-            lived = run_spark_rows(row_plan, read, tables)
+            lived = run_spark_rows(replace(row_plan, joined=()), read, tables)
         yield "", Outcome(lived.answers, errors=lived.errors)
         # Rows of a stream that aggregates read as well are counted with these.
         for name in [name for name in lived.rows if name not in inputs]:
@@ -244,7 +248,7 @@ def _outcomes(
     if row_plan is not None and row_plan.joined:
         from muntin.lifetimes import run_joined  # noqa: PLC0415 - the engine brings numba
 
-        answers, errors = run_joined(row_plan, engines, given, local)
+        answers, errors = run_joined(row_plan, engines, given, frames)
         yield "", Outcome(answers, errors=errors)
     for name, engine in engines.items():
         yield name, local[name].closed(engine)

@@ -90,7 +90,9 @@ class KeptAnswer:
 
     def table(self) -> pa.Table:
         """All rows, collected."""
-        return self.frame().toArrow().cast(self.schema)
+        rows = self._own().select("queries", "counts", "small", "large").toArrow()
+        found = list(rows_of_query(self.place, rows.to_batches()))
+        return pa.Table.from_batches(found, self.schema)
 
     def head(self, rows: int) -> pa.Table:
         """A few rows."""
@@ -98,10 +100,15 @@ class KeptAnswer:
 
     def frame(self) -> DataFrame:
         """All rows as a Spark DataFrame."""
-        from pyspark.sql import functions as f  # noqa: PLC0415  imported when it is used
-
-        own = self.kept.frame.where(f.array_contains("queries", self.place))
-        frame = own.mapInArrow(partial(rows_of_query, self.place), spark_schema(self.schema))
+        frame = self._own().mapInArrow(
+            partial(rows_of_query, self.place), spark_schema(self.schema)
+        )
         # Whoever holds the frame holds what it is read from.
         frame.__dict__["_muntin_kept"] = self.kept
         return frame
+
+    def _own(self) -> DataFrame:
+        """What executors hold of this query, with others."""
+        from pyspark.sql import functions as f  # noqa: PLC0415  imported when it is used
+
+        return self.kept.frame.where(f.array_contains("queries", self.place))

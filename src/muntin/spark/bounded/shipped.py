@@ -101,5 +101,5 @@ def _register(plan: SharedPlan) -> None:
     """Make aggregates that a user has registered on the driver known here too."""
     for final in plan.finals:
         for lowering in final.lowerings:
-            if lowering.aggregate.name not in names():
+            if lowering.aggregate.algebra.name.lower() not in names():
                 register(lowering.aggregate.algebra)

@@ -20,7 +20,7 @@ from muntin.spark.bounded.messages import MESSAGES_DDL
 from muntin.spark.bounded.tasks import fold_rows
 from muntin.spark.environment.interpreter import require_interpreter
 from muntin.spark.environment.zones import session_zone
-from muntin.spark.frames import arrow_schema, check_bounded, quoted
+from muntin.spark.frames import arrow_schema, check_bounded, quoted, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,6 +47,10 @@ class Source(Protocol):
 
     def sample(self) -> pa.Table | None:
         """Some rows, if they are cheap to get."""
+        ...
+
+    def restore(self, table: pa.Table) -> DataFrame:
+        """A table as a Spark DataFrame."""
         ...
 
     def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
@@ -91,6 +95,10 @@ class FrameSource:
             some = self._frame.limit(SAMPLE_ROWS).selectExpr(*map(_shortened, self.schema))
             self._sample = some.toArrow().cast(self.schema)
         return self._sample
+
+    def restore(self, table: pa.Table) -> DataFrame:
+        """A table as a Spark DataFrame."""
+        return self._frame.sparkSession.createDataFrame(table, spark_schema(table.schema))
 
     def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
         """The plan with its trees without groups on as many buckets as tasks run at once."""

@@ -26,7 +26,7 @@ from muntin.spark.files.listing import LISTING, Listing, load, read_schema
 from muntin.spark.files.parquet import read_parquet
 from muntin.spark.files.pieces import Piece, Reader, cut, read_piece
 from muntin.spark.files.text import TextFormat
-from muntin.spark.frames import arrow_schema
+from muntin.spark.frames import arrow_schema, spark_schema
 from muntin.spark.session import session as current_session
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ class FilesSource:
         except (UnlikeSparkError, IndexError):
             return None
         return None if first is None else first.slice(0, SAMPLE_ROWS)
+
+    def restore(self, table: pa.Table) -> DataFrame:
+        """A table as a Spark DataFrame."""
+        return self._session.createDataFrame(table, spark_schema(table.schema))
 
     def placed(self, plan: SharedPlan, method: str | None, draft: Draft) -> SharedPlan:
         """The plan with its trees without groups on as many buckets as tasks run at once."""
