@@ -73,7 +73,7 @@ def test_rows_go_in_once_and_trees_take_what_lies_between_their_edges() -> None:
     assert sorted(made.partials[0].starts.tolist()) == [0, 2, 4, 6, 8, 10]
     assert sorted(made.partials[1].starts.tolist()) == [0, 3, 6, 9]
     # Twelve rows into eight combined slices, which go into both trees.
-    assert made.updates == 12 + 2 * 8
+    assert made.counts.partial_aggregations == 12 + 2 * 8
     assert StageA(planned(text, ["two", "three"], combined=False))(table).updates == 2 * 12
 
 
