@@ -74,7 +74,10 @@ def test_rows_go_in_once_and_trees_take_what_lies_between_their_edges() -> None:
     assert sorted(made.partials[1].starts.tolist()) == [0, 3, 6, 9]
     # Twelve rows into eight combined slices, which go into both trees.
     assert made.counts.partial_aggregations == 12 + 2 * 8
-    assert StageA(planned(text, ["two", "three"], combined=False))(table).updates == 2 * 12
+    assert (
+        StageA(planned(text, ["two", "three"], combined=False))(table).counts.partial_aggregations
+        == 2 * 12
+    )
 
 
 def test_explain_shows_what_is_combined_and_what_it_feeds() -> None:
