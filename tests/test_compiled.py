@@ -7,16 +7,16 @@ SOURCES = Path(muntin.__file__).parent
 
 
 def test_a_kernel_depends_on_the_kernels_that_its_module_imports():
-    found = sources_of(SOURCES / "operators" / "join.py")
+    found = sources_of(SOURCES / "operators" / "joins" / "join.py")
 
-    assert SOURCES / "operators" / "join.py" in found
+    assert SOURCES / "operators" / "joins" / "join.py" in found
     assert SOURCES / "operators" / "state" / "segments.py" in found
 
 
 def test_a_kernel_does_not_depend_on_what_its_module_does_not_import():
     found = sources_of(SOURCES / "operators" / "state" / "calendar.py")
 
-    assert SOURCES / "operators" / "join.py" not in found
+    assert SOURCES / "operators" / "joins" / "join.py" not in found
     assert not [path for path in found if "engine" in path.parts]
 
 

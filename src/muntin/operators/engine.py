@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from muntin.errors import DataError
 from muntin.operators.graph import Graph, Key, Step, Streams
-from muntin.operators.join import WindowJoin
+from muntin.operators.joins.join import WindowJoin
+from muntin.operators.joins.shared_join import JoinStore
 from muntin.operators.output import Arrivals, ChangeLog, Finals, Output
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
-from muntin.operators.shared_join import JoinStore
 from muntin.operators.state.calendar import CalendarChunk
 from muntin.operators.state.row_log import LogChunk
 from muntin.operators.state.segments import Segment

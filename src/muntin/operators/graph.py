@@ -14,13 +14,13 @@ from muntin.operators.counts import Counts
 from muntin.operators.difference import BagDifference
 from muntin.operators.distinct import Pieces
 from muntin.operators.exists import Presence
-from muntin.operators.join import WindowJoin
+from muntin.operators.joins.join import WindowJoin
+from muntin.operators.joins.shared_join import JoinStore, SharedJoin
+from muntin.operators.joins.stores import assign_stores, shareable, stores_of
+from muntin.operators.joins.strict_join import StrictJoin
 from muntin.operators.rows import ALWAYS, Changes, Rows, concat
 from muntin.operators.select import Leaf, Selection
-from muntin.operators.shared_join import JoinStore, SharedJoin
 from muntin.operators.state.keys import check_alike
-from muntin.operators.stores import assign_stores, shareable, stores_of
-from muntin.operators.strict_join import StrictJoin
 from muntin.plan.operators import (
     Column,
     Difference,

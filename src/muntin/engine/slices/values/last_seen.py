@@ -65,8 +65,8 @@ class SeenWindows(Windows):
         return SumColumn(part, limbs, base, LOAD_LIMIT, specials)
 
     def codes_at(self, ranks: Ints) -> Ints:
-        """Marks tell how many values there are, not which."""
-        raise NotImplementedError
+        """Marks tell how many values there are, not which: no aggregate over them asks."""
+        raise TypeError("marks of values count them and do not name them")
 
     values = select = heaviest = different = every = codes_at  # type: ignore[assignment]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from muntin.operators.shared_join import JoinStore, StoreKey, store_key
+from muntin.operators.joins.shared_join import JoinStore, StoreKey, store_key
 from muntin.plan.operators import Join, Node, StreamSchema, inputs
 
 

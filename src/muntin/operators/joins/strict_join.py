@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
-from muntin.operators.join import Combined, WindowJoin
+from muntin.operators.joins.join import Combined, WindowJoin
 from muntin.operators.rows import NONE, Changes, Rows
 from muntin.operators.state.keys import grown
 from muntin.operators.state.members import Ends, Members

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from muntin.operators.orders import (
+from muntin.operators.joins.orders import (
     JoinStream,
     best_order,
     greedy_order,

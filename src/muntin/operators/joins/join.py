@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Ints
-from muntin.operators.orders import JoinStream, probe_order
+from muntin.operators.joins.orders import JoinStream, probe_order
 from muntin.operators.rows import (
     NONE,
     Changes,
