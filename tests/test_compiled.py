@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import muntin
+from muntin import _compiled
 from muntin._compiled import sources_of
 
 SOURCES = Path(muntin.__file__).parent
@@ -31,3 +32,13 @@ def test_imports_through_packages_are_followed():
     assert users
     for path in users:
         assert any(source.parent == package for source in sources_of(path))
+
+
+def test_a_module_that_moves_takes_no_kernels_along(tmp_path, monkeypatch):
+    monkeypatch.setattr(_compiled, "_HERE", tmp_path)
+    places = [tmp_path / "before.py", tmp_path / "later" / "before.py"]
+    for place in places:
+        place.parent.mkdir(exist_ok=True)
+        place.write_text("compiled = 1")
+
+    assert len({_compiled._digest(place) for place in places}) == 2

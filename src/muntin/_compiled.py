@@ -159,9 +159,14 @@ def kernel_files() -> Iterator[Path]:
 
 @cache
 def _digest(source: Path) -> str:
-    """A hash of the sources that a kernel of this one may be compiled from."""
+    """A hash of the sources that a kernel of this one may be compiled from, and of its own place.
+
+    What is compiled names its module: moved elsewhere, it is another kernel.
+    """
+    inside = source.is_relative_to(_HERE)
+    place = source.relative_to(_HERE).as_posix() if inside else source.name
     digests = sorted(_source(path).digest for path in sources_of(source))
-    return hashlib.sha256(b"".join((_source(source).digest, *digests))).hexdigest()
+    return hashlib.sha256(b"".join((place.encode(), *digests))).hexdigest()
 
 
 def sources_of(source: Path) -> set[Path]:
