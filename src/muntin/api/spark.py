@@ -15,13 +15,15 @@ from muntin.plan import Strategy
 from muntin.planner.placement.optimizers import check_method
 from muntin.planner.sharing import OptimizerName
 from muntin.planner.techniques import Preferences
-from muntin.queries import QueriesLike, all_queries
+from muntin.queries import KeepsLike, QueriesLike, all_queries
+from muntin.queries import keeps as read_keeps
 from muntin.sinks import Sink, memory
 from muntin.spark.environment.existing import require_session
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
 from muntin.spark.streaming.driver.batches import BatchRunner
 from muntin.spark.streaming.driver.handle import Run
 from muntin.spark.streaming.driver.inputs import Times, read_inputs, shared_session, streams_of
+from muntin.spark.streaming.driver.keeps import RunKeeps
 from muntin.spark.streaming.driver.options import (
     heartbeat_of,
     log_places_of,
@@ -67,6 +69,7 @@ def run(
     on_cap: OnCap = "null",
     cap_values: int | None = None,
     cap_bytes: int | None = None,
+    keeps: KeepsLike | None = None,
 ) -> Run:
     """Answer many sliding-window queries over a stream, or several, in one shared pass.
 
@@ -138,6 +141,8 @@ def run(
             them: ``null``, which is counted, ``fail``, or ``approximate`` and a column ``_exact``.
         cap_values: How many different values a window may have; a million if not given.
         cap_bytes: How many bytes these may have; 64 MB if not given.
+        keeps: What is kept to be asked (:meth:`Run.ask`), beside what the checkpoint has:
+            ``CREATE KEEP`` statements, or what :func:`muntin.keep` makes.
 
     Returns:
         The running stream.
@@ -163,6 +168,7 @@ def run(
     aside = read_side_output(side_output, destination)
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
     asked = all_queries(queries)
+    wanted = None if keeps is None else read_keeps(keeps)
     spread = spread_of(session, partitions, buckets)
     folder = temporary_folder() if checkpoint is None else checkpoint
     paces = [given.pace for given in inputs]
@@ -182,11 +188,13 @@ def run(
         told = Preferences(technique, prefer, promised)
         how = Planning(strategy, optimizer, zone, told, placement)
         planner = Planner(inputs, kept, static, how, destination.check_outputs)
-        runner = BatchRunner(kept, planner, destination, aside, limits, paces)
+        asks = RunKeeps(inputs, kept, static, zone)
+        runner = BatchRunner(kept, planner, destination, aside, limits, paces, asks)
         heartbeat = heartbeat_of(kept, planner, runner, paces)
         runner.resume(accepts_gaps=accepts_gaps)
         planner.start(asked, runner.outcome)
-        started = Run(inputs, kept, planner, runner, destination, aside, chosen, heartbeat)
+        asks.start(wanted)
+        started = Run(inputs, kept, planner, runner, destination, aside, chosen, heartbeat, asks)
         if "availableNow" not in chosen:
             # It may have done no more than to finish what a stop with flush=True had begun.
             kept.refuse_closed()

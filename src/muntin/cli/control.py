@@ -1,4 +1,4 @@
-"""``muntin add``, ``drop`` and ``list``: the queries of a pipeline that runs elsewhere."""
+"""``muntin add``, ``drop``, ``list`` and ``ask``: a pipeline that runs elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Format = Annotated[Output, typer.Option("--format", help="text or json.")]
 
 def add(
     sql: Annotated[
-        str, typer.Argument(help="CREATE QUERY ..., or the path of a .sql file with some.")
+        str,
+        typer.Argument(help="CREATE QUERY ... or CREATE KEEP ..., or a .sql file with some."),
     ],
     checkpoint: Checkpoint = None,
     format_: Format = Output.TEXT,
@@ -59,6 +60,73 @@ def list_(checkpoint: Checkpoint = None, format_: Format = Output.TEXT) -> None:
     """
     answer = _ask(checkpoint, {"command": "list"})
     _show(answer, "\n".join(_listed(answer)), format_)
+
+
+def ask(
+    sql: Annotated[
+        str,
+        typer.Argument(help="SELECT ... FROM stream [RANGE ...], answered from what is kept."),
+    ],
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The checkpoint of a run, which is read as it is: it may run or not.",
+        ),
+    ] = None,
+    isolation: Annotated[str, typer.Option(help="lws, the newest version, or ws.")] = "lws",
+    timeout: Annotated[str, typer.Option(help="How long it may take.")] = "1 second",
+    max_rows: Annotated[int, typer.Option(help="How many rows it may give.")] = 100_000,
+    format_: Format = Output.TEXT,
+) -> None:
+    """Answer a question from what a running pipeline keeps, or from a checkpoint.
+
+    Example: muntin ask "SELECT max(price) AS high FROM trades [RANGE '7 minutes']"
+    """
+    from muntin.pipelines.control import shown_answer  # noqa: PLC0415 - as above
+
+    options = {"isolation": isolation, "timeout": timeout, "max_rows": max_rows}
+    if checkpoint is None:
+        answer = _ask(None, {"command": "ask", "sql": sql, **options})
+    else:
+        from muntin.spark.streaming.checkpoint.asks import asking_of  # noqa: PLC0415 - as above
+
+        found = asking_of(_run_folder(checkpoint, sql)).ask(sql, **options)  # type: ignore[arg-type]
+        answer = shown_answer(found)
+    _show(answer, "\n".join(_answered(answer)), format_)
+
+
+def _run_folder(checkpoint: Path, sql: str) -> Path:
+    """The checkpoint of a run; that of muntin run has one for each stream, or for all together."""
+    from muntin.queries.asking.questions import source_of  # noqa: PLC0415 - as above
+
+    if (checkpoint / "muntin.json").exists():
+        return checkpoint
+    source = source_of(sql).lower()
+    folders = sorted(path.parent for path in checkpoint.glob("*/muntin.json"))
+    named = [path for path in folders if path.name.lower() == source]
+    return (named or folders or [checkpoint])[0]
+
+
+def _answered(answer: dict[str, Any]) -> list[str]:
+    """The rows as a table, and a line that says what they are worth."""
+    table = [answer["columns"]]
+    table += [["NULL" if v is None else str(v) for v in row.values()] for row in answer["answer"]]
+    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
+    lines = ["  ".join(word.rjust(w) for word, w in zip(row, widths, strict=True)) for row in table]
+    worth = "exact" if answer["exact"] else "bounds"
+    covers = "nothing" if answer["covers"] is None else " to ".join(answer["covers"])
+    took = f"{answer['milliseconds']:.1f} ms"
+    facts = [
+        f"{worth} for {covers}",
+        f"as of {answer['latest']} (W {answer['watermark']})",
+        f"batch {answer['batch']}",
+        count(answer["rows"], "row"),
+        answer["source"],
+        answer["isolation"],
+        took,
+    ]
+    return [*lines, ", ".join(facts)]
 
 
 def _ask(checkpoint: Path | None, request: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from muntin import __version__
 from muntin.cli.bench import bench
 from muntin.cli.check import check
-from muntin.cli.control import add, drop, list_
+from muntin.cli.control import add, ask, drop, list_
 from muntin.cli.demo import demo
 from muntin.cli.doctor import doctor
 from muntin.cli.explain import explain
@@ -80,6 +80,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "add": add,
     "drop": drop,
     "list": list_,
+    "ask": ask,
     "import": import_,
     "bench": bench,
     "doctor": doctor,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import socket
 import tempfile
@@ -22,6 +23,7 @@ from muntin.errors import MuntinError, did_you_mean
 from muntin.pipelines.handle import PipelineRun
 from muntin.queries import AnyQuery
 from muntin.spark.streaming.driver.progress import RunProgress
+from muntin.synopses import Answer
 
 _logger = logging.getLogger("muntin.pipelines")
 FOLDER, NAME = "control", "socket"
@@ -171,7 +173,7 @@ def _encoded(message: Mapping[str, Any]) -> bytes:
 
 
 class Commands:
-    """The commands ``list``, ``add`` and ``drop`` over a running pipeline."""
+    """The commands ``list``, ``add``, ``drop`` and ``ask`` over a running pipeline."""
 
     def __init__(self, running: PipelineRun) -> None:
         self._running = running
@@ -179,6 +181,7 @@ class Commands:
             "list": self._list,
             "add": self._add,
             "drop": self._drop,
+            "ask": self._ask,
         }
 
     def __call__(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,8 +216,14 @@ class Commands:
             ],
         }
 
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        options = {key: request[key] for key in ("isolation", "timeout", "max_rows")}
+        return shown_answer(self._running.ask(_word(request, "sql"), **options))
+
     def _add(self, request: Mapping[str, Any]) -> dict[str, Any]:
         sql = _word(request, "sql")
+        if is_about_keeps(sql):
+            return {"added": self._running.keep(sql), "replaced": {}}
         before = self._by_name()
         added = self._running.add(sql)
         progress, replaced = self._running.progress(), {}
@@ -234,6 +243,30 @@ class Commands:
         name = _word(request, "name")
         self._running.drop(name)
         return {"dropped": name}
+
+
+def is_about_keeps(sql: str) -> bool:
+    """Whether a text creates or drops keeps, rather than queries."""
+    words = [word.upper() for word in sql.split()[:4]]
+    return "KEEP" in words[1:2] or words[1:4] == ["OR", "REPLACE", "KEEP"]
+
+
+def shown_answer(answer: Answer) -> dict[str, Any]:
+    """An answer as JSON holds it: its rows, and what it is worth."""
+    rows = [{key: _plain(value) for key, value in row.items()} for row in answer.table.to_pylist()]
+    return {"columns": answer.table.column_names, "answer": rows, **answer.facts()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return str(value)
 
 
 def numbers(progress: RunProgress) -> dict[str, Any]:

@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from muntin.errors import MuntinError, UnknownQueryError, did_you_mean
 from muntin.pipelines.model import Pipeline, TableSpec
-from muntin.queries import AnyQuery, DropQuery, RowQuery, Statement, parse
+from muntin.queries import (
+    AnyQuery,
+    CreateKeep,
+    DropKeep,
+    DropQuery,
+    Keep,
+    RowQuery,
+    Statement,
+    keep_statements,
+    parse,
+)
+from muntin.queries.asking.questions import source_of
 from muntin.windows import duration
 
 if TYPE_CHECKING:
@@ -24,6 +35,7 @@ if TYPE_CHECKING:
     from muntin.spark.streaming.checkpoint.files import CheckpointLock
     from muntin.spark.streaming.driver.handle import Run
     from muntin.spark.streaming.driver.progress import RunProgress
+    from muntin.synopses import Answer
 
 _logger = logging.getLogger("muntin.pipelines")
 _STEP = 0.1  # seconds
@@ -97,6 +109,40 @@ class PipelineRun:
         """Let a query leave; from the next batch on it answers nothing."""
         with self._changing:
             self.runs[self._home(name)].remove(name)
+
+    def keep(self, sql: str) -> list[str]:
+        """Keep something of one stream to be asked, or drop it; the change is durable on return.
+
+        Returns:
+            The names of what is kept from now on.
+        """
+        statements = keep_statements(sql)
+        with self._changing:
+            homes = {self._keep_home(each) for each in statements}
+            if len(homes) > 1:
+                message = f"the statements are about the streams {', '.join(sorted(homes))}"
+                raise MuntinError(message, hint="change one stream at a time")
+            self.runs[homes.pop()].keep(sql)
+        return [each.keep.name for each in statements if isinstance(each, CreateKeep)]
+
+    def keeps(self) -> dict[str, list[Keep]]:
+        """What is kept of each stream."""
+        return {name: run.keeps() for name, run in self.runs.items()}
+
+    def ask(self, sql: str, **options: Any) -> Answer:
+        """Answer a question from what is kept of the stream that its FROM names."""
+        source = source_of(sql)
+        return self.runs[self._running(source)].ask(sql, **options)
+
+    def _keep_home(self, statement: CreateKeep | DropKeep) -> str:
+        if isinstance(statement, CreateKeep):
+            return self._running(statement.keep.source)
+        for stream, kept in self.keeps().items():
+            if any(each.name.lower() == statement.name.lower() for each in kept):
+                return stream
+        known = [each.name for kept in self.keeps().values() for each in kept]
+        hint = did_you_mean(statement.name, known) or "nothing is kept"
+        raise UnknownQueryError(f"there is no keep named {statement.name}", hint=hint)
 
     def poll(self) -> bool:
         """See to tables that have changed and streams that have ended; whether all have.

@@ -1,5 +1,15 @@
 """Queries: what they are, how they are written, and the catalog of a running set."""
 
+from muntin.queries.asking.builder import (
+    KeepBuilder,
+    KeepLike,
+    KeepsLike,
+    keep,
+    keep_statements,
+    keeps,
+)
+from muntin.queries.asking.keeps import CreateKeep, DropKeep, Keep
+from muntin.queries.asking.questions import Question, read_question
 from muntin.queries.builder import QueryBuilder, query
 from muntin.queries.catalog import (
     AnyQuery,
@@ -13,17 +23,7 @@ from muntin.queries.catalog import (
     aggregate_query,
 )
 from muntin.queries.declarations import CreateSink, CreateSource, Option, Reference
-from muntin.queries.keep_builder import (
-    KeepBuilder,
-    KeepLike,
-    KeepsLike,
-    keep,
-    keep_statements,
-    keeps,
-)
-from muntin.queries.keeps import CreateKeep, DropKeep, Keep
 from muntin.queries.query import BOUNDS, Join, JoinKind, Output, Query
-from muntin.queries.questions import Question, read_question
 from muntin.queries.row_builder import RowBuilder
 from muntin.queries.rows import Aggregation, Compound, Existence, RowQuery, RowSource, Selection
 from muntin.queries.source import SourceText, problem_at

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from muntin.errors import Problem, QueryError, UnknownQueryError, did_you_mean
+from muntin.queries.asking.keeps import CreateKeep, DropKeep
 from muntin.queries.declarations import CreateSink, CreateSource, Reference
-from muntin.queries.keeps import CreateKeep, DropKeep
 from muntin.queries.query import Query
 from muntin.queries.rows import RowQuery
 

@@ -16,9 +16,9 @@ from muntin.errors import MuntinError, Problem
 from muntin.queries.analysis.rows import analyze_rows, is_row_query
 from muntin.queries.analysis.select import analyze_window, checked_condition
 from muntin.queries.analysis.templates import Templates
+from muntin.queries.asking.keeps import CreateKeep, DropKeep, Keep, check_keep
 from muntin.queries.catalog import CreateQuery, CreateRows, DropQuery, FileStatement
 from muntin.queries.declarations import MAX_NAME, Reference, declare, reference
-from muntin.queries.keeps import CreateKeep, DropKeep, Keep, check_keep
 from muntin.queries.query import PREFERENCES
 from muntin.queries.report import Report
 from muntin.queries.rows import OUTPUTS, RowQuery

@@ -16,7 +16,7 @@ from muntin.engine.wire import from_bytes, to_bytes
 from muntin.errors import Problem, QueryError, UnknownQueryError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.queries import CreateKeep, DropKeep, Keep
-from muntin.synopses import Kept, Moment, Replica, Versions, plan_keep
+from muntin.synopses import Moment, Replica, Versions, plan_keep
 from muntin.synopses.block import Block
 
 
@@ -178,14 +178,6 @@ def _remove(members: dict[str, _Member], name: str) -> None:
 
 def _bytes(replica: Replica, block: Block) -> bytes:
     """A block's entries with their keys."""
-    entries = block.entries(block.first)
-    version = replica.version
-    keys: tuple[pa.Array, ...] = ()
-    if version.groups.types:
-        columns = version.groups.columns(version.count)
-        keys = tuple(column.take(pa.array(entries.groups)) for column in columns)
-    kept: Kept = replica.kept
-    starts = kept.keep.phase + entries.slices * kept.keep.slide
-    codes = entries.codes if kept.node.selection.coded else None
+    entries = replica.dump(block)
     with block.lock:
-        return to_bytes([PartialBatch(starts, keys, codes, entries.columns)])
+        return to_bytes([entries])

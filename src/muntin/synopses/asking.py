@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import DataError, MuntinError, QueryError, QuestionError, did_you_mean
 from muntin.queries import Question, read_question
-from muntin.queries.questions import shape_of, words_of
+from muntin.queries.asking.questions import shape_of, words_of
 from muntin.synopses.answer import ISOLATIONS, Answer, Isolation
 from muntin.synopses.fit import Fit, UnfitError, fit, problems_of, would_do
 from muntin.synopses.kept import Kept

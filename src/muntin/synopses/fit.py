@@ -18,7 +18,7 @@ from muntin.planner.bound import BoundCall, BoundQuery
 from muntin.planner.steps.bind import bind_query
 from muntin.predicates import conjunction
 from muntin.queries import Question, canonical_text
-from muntin.queries.questions import conjuncts, equality
+from muntin.queries.asking.questions import conjuncts, equality
 from muntin.queries.sql.spellings import window_text
 from muntin.synopses.cells import Wanted, implies, wanted_cells
 from muntin.synopses.kept import Kept

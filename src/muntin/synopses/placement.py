@@ -15,7 +15,7 @@ from muntin.errors import MuntinError, Problem, QueryError, QuestionError
 from muntin.expressions import Evaluator, bind
 from muntin.plan.timeline import Timeline
 from muntin.queries import Question
-from muntin.queries.questions import instant_number
+from muntin.queries.asking.questions import instant_number
 from muntin.synopses.answer import AsOf, Covers
 from muntin.synopses.fit import would_do
 from muntin.synopses.kept import Kept

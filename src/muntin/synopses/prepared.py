@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import DataError
 from muntin.queries import read_question
-from muntin.queries.questions import words_of
+from muntin.queries.asking.questions import words_of
 from muntin.synopses.answer import Answer
 from muntin.windows import duration, duration_text
 

@@ -19,7 +19,7 @@ from muntin.aggregates.columns.counts import CountColumn
 from muntin.engine.answers.group_keys import sort_order
 from muntin.engine.rows.dictionary import encode, group
 from muntin.errors import QueryError, QuestionError
-from muntin.queries.questions import Ordering
+from muntin.queries.asking.questions import Ordering
 from muntin.synopses.block import Block
 from muntin.synopses.bounds import BORDERED, FALLING, GROWING, Border, Enclosed, enclose, widths
 from muntin.synopses.fit import Fit, FittedCall

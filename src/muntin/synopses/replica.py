@@ -169,6 +169,24 @@ class Replica:
         count = groups.count
         return Version(self.kept, self.moment, self.since, self.first, blocks, groups, count)
 
+    def adopt(self, blocks: Sequence[Block]) -> None:
+        """Go on with blocks that were kept elsewhere, as they are."""
+        firsts = [*(block.first for block in blocks), *([] if self.first is None else [self.first])]
+        self.first = min(firsts, default=None)
+        self.version = self._version(tuple(blocks), self.version.groups)
+
+    def dump(self, block: Block) -> PartialBatch:
+        """The entries of a block with their keys, for `load`."""
+        entries = block.entries(block.first)
+        version = self.version
+        keys: tuple[pa.Array, ...] = ()
+        if version.groups.types:
+            columns = version.groups.columns(version.count)
+            keys = tuple(column.take(pa.array(entries.groups)) for column in columns)
+        starts = self.kept.keep.phase + entries.slices * self.kept.keep.slide
+        codes = entries.codes if self.kept.node.selection.coded else None
+        return PartialBatch(starts, keys, codes, entries.columns)
+
     def load(self, batch: PartialBatch, level: int) -> Block:
         """A block of entries that were put together before."""
         return self._block([self._entries(batch, self.version.groups)], level)

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import Problem, QueryError
 from muntin.queries.analysis.templates import Templates
+from muntin.queries.asking.keeps import CreateKeep, DropKeep
 from muntin.queries.catalog import (
     CreateQuery,
     CreateRows,
@@ -18,7 +19,6 @@ from muntin.queries.catalog import (
     ParsedFile,
     Statement,
 )
-from muntin.queries.keeps import CreateKeep, DropKeep
 from muntin.queries.reader import QueryNames, StatementReader, explain_token_error
 from muntin.queries.source import Lines, check_text
 from muntin.queries.sql.depth import deep_stack

@@ -95,6 +95,7 @@ class BatchRecord:
         is_closing: Whether it takes in no rows and answers all windows that are open: the last.
         row_plan: The name of the plan of queries over rows; None while there were never any.
         row_before: The name of the plan that their state comes from; None where there is none.
+        keeps: What it keeps to be asked; see `KeepRecord`.
     """
 
     batch: int
@@ -107,10 +108,14 @@ class BatchRecord:
     is_closing: bool = False
     row_plan: str | None = None
     row_before: str | None = None
+    keeps: Sequence[Mapping[str, Any]] = ()
 
     def to_content(self) -> dict[str, Any]:
         """The record as values that JSON can hold."""
-        return _with_streams(asdict(self))
+        content = _with_streams(asdict(self))
+        if not self.keeps:
+            del content["keeps"]
+        return content
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any]) -> BatchRecord:
@@ -242,6 +247,7 @@ class BucketReport:
     buckets, which ``covers`` counts: a task writes the results of all its buckets together.
     ``aside`` are those for rows that were late or bad. ``files`` are the batches whose files hold
     the state after the batch. ``aggregations`` are those of rows, along time and along cells.
+    ``kept`` are the files of what is kept to be asked, each with its keep.
     """
 
     bucket: int
@@ -259,6 +265,7 @@ class BucketReport:
     aside: Sequence[object] = ()
     files: Sequence[int] = ()
     aggregations: tuple[int, int, int] = (0, 0, 0)
+    kept: Sequence[Any] = ()
 
     def to_bytes(self) -> bytes:
         """The report as bytes."""
@@ -336,6 +343,7 @@ class RecordLog:
                 found |= {stream.get("plan"), stream.get("before"), stream.get("state")}
             found |= {content.get(name) for name in _OF_ROWS}
             found |= set(content.get("tables", {}).values())
+            found |= {keep["plan"] for keep in content.get("keeps", ())}
         return {name for name in found if name is not None}
 
     def state_files(self) -> set[tuple[int, int]]:

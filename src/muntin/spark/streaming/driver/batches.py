@@ -28,6 +28,7 @@ from muntin.spark.streaming.checkpoint.records import (
     StreamOutcome,
     StreamRecord,
 )
+from muntin.spark.streaming.driver.keeps import RunKeeps
 from muntin.spark.streaming.driver.plans import Planner, result_schemas
 from muntin.spark.streaming.driver.watermarks import Pace, moments
 from muntin.spark.streaming.problems import RunError
@@ -72,9 +73,10 @@ class BatchRunner:
         aside: Sink[Any] | None,
         limits: Limits,
         paces: Sequence[Pace] = (Pace(),),
+        keeps: RunKeeps | None = None,
     ) -> None:
         self._checkpoint, self._planner, self._limits = checkpoint, planner, limits
-        self._paces = paces
+        self._paces, self._keeps = paces, keeps
         self.outcome = checkpoint.records.before(checkpoint.last_committed() + 1)
         self._sink = Delivery(sink, dict(self.outcome.delivered))
         self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
@@ -106,6 +108,9 @@ class BatchRunner:
             self._aside.commit(batch, _aside(reports))
         self._sink.sink.reach(self._reached(record, outcome))
         self._sink.commit(batch, _written(reports))
+        if self._keeps is not None:
+            kept = [entry for report in reports for entry in report.kept]
+            self._keeps.commit(record, self.outcome, outcome, kept)
         self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
         self.outcome = outcome
         self._planner.adopt(outcome)
@@ -114,7 +119,9 @@ class BatchRunner:
             self._checkpoint.states.drop(self._checkpoint.records.state_files(), batch)
         if batch % _PRUNE_EVERY == 0:
             with self._planner.lock:
-                self._checkpoint.prune(self._planner.tables.versions.values())
+                needed = [*self._planner.tables.versions.values()]
+                needed += [] if self._keeps is None else self._keeps.plans()
+                self._checkpoint.prune(needed)
 
     def finish(self, session: SparkSession, writer: Writer[Any]) -> None:
         """Answer the windows that are open, as a last batch, and close the checkpoint.
@@ -151,7 +158,9 @@ class BatchRunner:
         streams = tuple(
             replace(stream, plan=stream.before or stream.plan) for stream in record.streams
         )
-        return replace(record, streams=streams, is_closing=True, row_plan=record.row_before)
+        return replace(
+            record, streams=streams, is_closing=True, row_plan=record.row_before, keeps=()
+        )
 
     def _record(self, session: SparkSession, batch: int) -> BatchRecord:
         """The record of a batch: the one it has, if it is over the same rows, or another."""
@@ -198,6 +207,7 @@ class BatchRunner:
             arrivals,
             row_plan=plans.rows,
             row_before=self.outcome.row_state,
+            keeps=() if self._keeps is None else self._keeps.decide(self.outcome),
         )
 
     def _horizon(self, pace: Pace, clock: int) -> int | None:
@@ -252,6 +262,8 @@ class BatchRunner:
         for name in (record.row_plan, record.row_before):
             if name is not None:
                 files[name] = str(self._checkpoint.plan_path(name))
+        for keep in record.keeps:
+            files[keep["plan"]] = str(self._checkpoint.plan_path(keep["plan"]))
         for name in record.tables.values():
             files[name] = str(self._checkpoint.table_path(name))
         for path in files.values():

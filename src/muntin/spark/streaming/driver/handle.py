@@ -13,7 +13,18 @@ from muntin.display import count, html_facts
 from muntin.errors import MuntinError
 from muntin.plan import SharedPlan
 from muntin.plan.routes import RoutedPlan
-from muntin.queries import AnyQuery, DropQuery, QueriesLike, Statement, statements_of
+from muntin.queries import (
+    AnyQuery,
+    CreateKeep,
+    DropKeep,
+    DropQuery,
+    Keep,
+    KeepsLike,
+    QueriesLike,
+    Statement,
+    keep_statements,
+    statements_of,
+)
 from muntin.sinks import Sink
 from muntin.spark.interrupts import ctrl_c
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, is_complete
@@ -21,10 +32,14 @@ from muntin.spark.streaming.checkpoint.records import StreamOutcome
 from muntin.spark.streaming.driver.batches import BatchRunner
 from muntin.spark.streaming.driver.heartbeat import Heartbeat
 from muntin.spark.streaming.driver.inputs import StreamInput
+from muntin.spark.streaming.driver.keeps import RunKeeps
 from muntin.spark.streaming.driver.plans import Planner, columns_of, result_schemas
 from muntin.spark.streaming.driver.progress import RunProgress, StreamProgress
 from muntin.spark.streaming.driver.query import StreamDriver
 from muntin.spark.streaming.problems import as_run_error
+from muntin.synopses import Answer, Isolation, Prepared
+from muntin.synopses.asking import MAX_ROWS, TIMEOUT
+from muntin.windows import DurationLike
 
 _logger = logging.getLogger("muntin.spark")
 _STEP = 0.25  # seconds
@@ -50,8 +65,10 @@ class Run:
         aside: Sink[Any] | None,
         trigger: Mapping[str, Any],
         heartbeat: Heartbeat | None = None,
+        keeps: RunKeeps | None = None,
     ) -> None:
         self.sink, self.side_output = sink, aside
+        self._keeps = keeps
         self._inputs, self._checkpoint = inputs, checkpoint
         self._planner, self._runner = planner, runner
         self._is_released = False
@@ -98,6 +115,83 @@ class Run:
     def remove(self, name: str) -> None:
         """Remove a query: from the next batch on it answers nothing."""
         self._apply([DropQuery(name)])
+
+    def keep(self, keeps: KeepsLike) -> None:
+        """Keep something to be asked about, from the next batch on; it is durable on return.
+
+        A keep that is there before the first batch knows that there was nothing earlier; one that
+        joins later has all rows above the largest event time of the batches before. It emits
+        nothing and changes no query's answers. ``CREATE OR REPLACE KEEP`` begins anew, ``DROP
+        KEEP`` drops one.
+
+        Args:
+            keeps: ``CREATE KEEP`` statements as text, what ``muntin.keep`` makes, or a list.
+        """
+        self._apply_keeps(keep_statements(keeps))
+
+    def drop_keep(self, name: str) -> None:
+        """Keep something no longer, from the next batch on."""
+        self._apply_keeps([DropKeep(name)])
+
+    def keeps(self) -> list[Keep]:
+        """What the next batch keeps, in the order it joined."""
+        return self._kept.keeps()
+
+    def explain_keeps(self) -> str:
+        """What is kept, and what it takes: entries per row, entries and bytes."""
+        return self._kept.explain()
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        isolation: Isolation = "lws",
+        timeout: DurationLike = TIMEOUT,
+        max_rows: int = MAX_ROWS,
+    ) -> Answer:
+        """Answer a question at once, from what is kept of committed batches; no Spark job runs.
+
+        Args:
+            sql: A SELECT over ``[RANGE r]``, which ends one tick after the latest event time, or
+                ``AS OF WATERMARK``, or ``AS OF`` a time; ``ALIGNED`` asks for whole slices.
+            isolation: ``lws`` reads the newest version, also if a batch comes meanwhile; ``ws``
+                the one that was newest when the question came.
+            timeout: How long it may take.
+            max_rows: How many rows the answer may have.
+
+        Raises:
+            QueryError: If the question cannot be read.
+            QuestionError: If nothing kept can answer it; the hint has the KEEP that would.
+        """
+        asking = self._kept.asking
+        return asking.ask(sql, isolation=isolation, timeout=timeout, max_rows=max_rows)
+
+    def prepare(
+        self,
+        sql: str,
+        *,
+        isolation: Isolation = "lws",
+        timeout: DurationLike = TIMEOUT,
+        max_rows: int = MAX_ROWS,
+    ) -> Prepared:
+        """A question with ``?`` in place of constants, to be called with their values."""
+        asking = self._kept.asking
+        return asking.prepare(sql, isolation=isolation, timeout=timeout, max_rows=max_rows)
+
+    @property
+    def _kept(self) -> RunKeeps:
+        assert self._keeps is not None
+        return self._keeps
+
+    def _apply_keeps(self, statements: Sequence[CreateKeep | DropKeep]) -> None:
+        with self._changing:
+            self._check_active()
+            if self._kept.apply(statements, self._driver.columns):
+                return
+            # A keep reads a column that is not shipped: go on with it, between two batches.
+            with self._driver.pause():
+                self._kept.apply(statements, None)
+                self._start()
 
     def refresh(self, table: str) -> None:
         """Read a static table again; rows from the next batch on are joined with what it holds."""
@@ -296,8 +390,10 @@ class Run:
             if record.row_plan is not None:
                 rows = self._planner.rows.named(record.row_plan)
             again = columns_of(plans, rows)
-        for given, now, then in zip(self._inputs, needed, again, strict=True):
+        for number, (given, now, then) in enumerate(zip(self._inputs, needed, again, strict=True)):
             read = now | then
+            if self._keeps is not None:
+                read |= self._keeps.columns(number, record)
             if self.side_output is not None:
                 read = set(given.source.schema.names)
             found.append([name for name in given.source.schema.names if name in read])
@@ -315,6 +411,8 @@ class Run:
             self.sink.close()
             if self.side_output is not None:
                 self.side_output.close()
+            if self._keeps is not None:
+                self._keeps.close()
             self._checkpoint.release()
 
     def __enter__(self) -> Self:

@@ -172,8 +172,8 @@ class _Kept(Generic[_Item]):
 # A worker serves many tasks: what is costly to make is made once for each plan. Everything kept
 # is named by its content. There is a plan for each stream, and the one before it.
 _jobs: _Kept[Job] = _Kept(2, lasting=False)
-_plans: _Kept[SharedPlan] = _Kept(16)
+_plans: _Kept[SharedPlan] = _Kept(32)
 _row_plans: _Kept[RoutedPlan] = _Kept(4)
 _tables: _Kept[pa.Table] = _Kept(8)
-_stages: _Kept[StageA] = _Kept(8)
+_stages: _Kept[StageA] = _Kept(32)
 _joiners: _Kept[Joiner] = _Kept(8)

@@ -6,6 +6,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from muntin.plan import SharedPlan
 from muntin.plan.routes import Feed
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.checkpoint.asks import FOLDER, KeepRecord, KeptFile, write_kept
 from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
 from muntin.spark.streaming.tasks.rows import AsideNames, sort_out
 
@@ -39,7 +41,8 @@ Reader = Callable[[Batches], Iterable[pa.Table]]
 class Counts:
     """What tasks saw of their rows, and what a sink's writer says about rows set aside.
 
-    ``updates`` are those of partials by rows.
+    ``updates`` are those of partials by rows; ``kept`` the files that hold what is kept to be
+    asked, each with its keep.
     """
 
     latest: int = NO_TIME
@@ -49,6 +52,7 @@ class Counts:
     errors: Counter[str] = field(default_factory=Counter)
     updates: int = 0
     aside: list[object] = field(default_factory=list)
+    kept: list[tuple[str, KeptFile]] = field(default_factory=list)
 
     def to_bytes(self) -> bytes:
         """The counts as bytes."""
@@ -64,6 +68,7 @@ class Counts:
         self.errors.update(other.errors)
         self.updates += other.updates
         self.aside += other.aside
+        self.kept += other.kept
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,7 @@ class MapStage:
             attempt = f"a{task_context().taskAttemptId()}"
             united = {name: pa.concat_tables(parts) for name, parts in task.kept.items()}
             task.counts.aside = self.aside.write(task.job.record.batch, attempt, united)
+        task.write_kept()
         yield self._emit(task, _united(task.plan, taken))
         end_task()
 
@@ -156,6 +162,9 @@ class _Task:
         if job.record.row_plan is not None:
             feeds = job.row_plan(job.record.row_plan).of_number(stream)
             self._feeds = [(feed, FeedSplitter(feed, buckets)) for feed in feeds]
+        listed = (KeepRecord(**each) for each in job.record.keeps)
+        self._keeps = [each for each in listed if each.stream == stream]
+        self._partials: dict[str, list[PartialBatch]] = {}
 
     def take(self, rows: pa.Table) -> list[PartialBatch]:
         """Partials of some rows."""
@@ -177,6 +186,9 @@ class _Task:
                 rows = joined.batch
                 counts.errors.update(dict.fromkeys(feed.queries, joined.errors))
             splitter.take(rows)
+        for keep in self._keeps:
+            made = self.job.stage_a(keep.plan)(found.rows)
+            self._partials.setdefault(keep.name, []).append(made.partials[0])
         if not self.plan.finals:
             return []
         output = self.job.stage_a(record.plan)(found.rows)
@@ -191,6 +203,19 @@ class _Task:
             for bucket, data in splitter.packets().items():
                 found.setdefault(bucket, {})[feed.name] = data
         return found
+
+    def write_kept(self) -> None:
+        """Write what is kept to be asked, a file for each keep that rows went into."""
+        for keep in self._keeps:
+            parts = [each for each in self._partials.get(keep.name, ()) if each.starts.size]
+            if not parts:
+                continue
+            united = parts[0]
+            if len(parts) > 1:
+                united = merge(self.job.plan(keep.plan).partials[0], parts).as_batch()
+            folder = Path(self.job.blocks).parent / FOLDER / "data" / keep.name
+            name = f"b{self.job.record.batch:020d}-a{task_context().taskAttemptId()}.arrow"
+            self.counts.kept.append((keep.name, write_kept(folder, name, united)))
 
     def _keep(self, name: str, rows: pa.Table) -> None:
         if rows.num_rows:

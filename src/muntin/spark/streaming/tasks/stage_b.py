@@ -69,6 +69,7 @@ class StateStage:
             kept.found,
             kept.token,
             aside=counts.aside,
+            kept=counts.kept,
             files=kept.head.batches(),
             aggregations=aggregations,
         )

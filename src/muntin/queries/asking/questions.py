@@ -96,6 +96,11 @@ def words_of(text: str) -> list[Token]:
     return tokens
 
 
+def source_of(text: str) -> str:
+    """The stream that a question is about."""
+    return read_question(text, words_of(text)).query.source
+
+
 def shape_of(tokens: Sequence[Token]) -> Hashable:
     """All words but the constants, of which only the kinds."""
     return tuple(

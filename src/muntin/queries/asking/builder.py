@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from muntin.errors import Problem, QueryError
+from muntin.queries.asking.keeps import CreateKeep, DropKeep, Keep, check_keep
 from muntin.queries.builder import QueryBuilder
-from muntin.queries.keeps import CreateKeep, DropKeep, Keep, check_keep
 from muntin.queries.query import Query
 from muntin.queries.report import Report
 from muntin.queries.source import check_text

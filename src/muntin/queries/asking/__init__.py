@@ -1,0 +1,1 @@
+"""What is kept of a stream, and what is asked of it, as written."""

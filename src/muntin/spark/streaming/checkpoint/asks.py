@@ -1,0 +1,245 @@
+"""The log of what is kept to be asked: files that tasks wrote, named by the manifest of a batch.
+
+``asks/data/<keep>/`` has the files, ``asks/commits/<batch>.json`` says which of them are kept after
+a batch, and ``asks/keeps.json`` what the next batch keeps. A task's file is named by its attempt,
+so one that no manifest names is of an attempt that failed. A manifest lists every file: a reader
+needs the newest one and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from muntin.engine.slices.partials import PartialBatch
+from muntin.engine.wire import from_bytes, to_bytes
+from muntin.plan import SharedPlan
+from muntin.queries import keeps
+from muntin.sinks.durable import local_path, make_folder, write_atomically
+from muntin.spark.streaming.checkpoint.checkpoint import load_plan
+from muntin.spark.streaming.checkpoint.files import read_sealed, write_sealed
+from muntin.spark.streaming.problems import CheckpointError
+from muntin.synopses import Asking, Kept, Moment, Replica, Versions
+
+FOLDER = "asks"
+# So many manifests are there: a batch that is run again starts from the one before it, and a
+# reader may be slow.
+RETAINED = 8
+_DIGITS = 20
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class KeepRecord:
+    """A keep as a batch's record has it.
+
+    Attributes:
+        name: What its files are filed under; a keep that is created anew gets another.
+        sql: The keep.
+        plan: The name of its plan.
+        stream: The number of its stream.
+        since: The largest event time before its first batch; None if that was the first of all.
+    """
+
+    name: str
+    sql: str
+    plan: str
+    stream: int = 0
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A file of kept entries: its name, and on which level its entries are put together."""
+
+    name: str
+    level: int = 0
+    entries: int = 0
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """What a manifest says of one keep: where its stream stood, and the files."""
+
+    keep: KeepRecord
+    latest: int | None = None
+    watermark: int | None = None
+    rows: int = 0
+    taken: int = 0
+    first: int | None = None
+    files: tuple[KeptFile, ...] = ()
+
+    def moment(self, batch: int) -> Moment:
+        """Where the stream stood after a batch; the first one is called 1, as in this process."""
+        return Moment(batch + 1, self.latest, self.watermark)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that is kept after a batch."""
+
+    batch: int
+    keeps: tuple[KeptState, ...] = ()
+
+
+class AskLog:
+    """The log in the folder of a checkpoint.
+
+    Args:
+        root: The checkpoint.
+        run: The run that it is of.
+    """
+
+    def __init__(self, root: Path, run: str) -> None:
+        self.root, self._run = root, run
+        self.folder = root / FOLDER
+
+    def declared(self) -> list[KeepRecord]:
+        """What the next batch keeps."""
+        content = read_sealed(self.folder / "keeps.json", self._run)
+        return [] if content is None else [KeepRecord(**each) for each in content["keeps"]]
+
+    def declare(self, kept: Sequence[KeepRecord]) -> None:
+        """Make it durable what the next batch keeps."""
+        make_folder(self.folder)
+        content = {"keeps": [asdict(each) for each in kept]}
+        write_sealed(self.folder / "keeps.json", self._run, content)
+
+    def write(self, manifest: Manifest) -> None:
+        """Commit what is kept after a batch; older manifests are forgotten."""
+        make_folder(self.folder / "commits")
+        content = {"batch": manifest.batch, "keeps": [asdict(each) for each in manifest.keeps]}
+        write_sealed(self._path(manifest.batch), self._run, content)
+        self._path(manifest.batch - RETAINED).unlink(missing_ok=True)
+
+    def manifest(self, batch: int) -> Manifest | None:
+        """What is kept after a batch, if anything was when it ended."""
+        content = read_sealed(self._path(batch), self._run)
+        if content is None:
+            return None
+        states = [
+            KeptState(
+                **{
+                    **each,
+                    "keep": KeepRecord(**each["keep"]),
+                    "files": tuple(KeptFile(**file) for file in each["files"]),
+                }
+            )
+            for each in content["keeps"]
+        ]
+        return Manifest(content["batch"], tuple(states))
+
+    def newest(self) -> Manifest | None:
+        """What is kept after the newest batch of all."""
+        names = (self.folder / "commits").glob("[0-9]*.json")
+        batches = sorted((int(path.stem) for path in names if path.stem.isdigit()), reverse=True)
+        return next((self.manifest(batch) for batch in batches), None)
+
+    def path(self, keep: str, name: str) -> Path:
+        """The file of a keep."""
+        return self.folder / "data" / keep / name
+
+    def clean(self, manifest: Manifest | None) -> None:
+        """Remove the files that a manifest does not name: those of attempts that failed."""
+        named = {
+            self.path(state.keep.name, file.name)
+            for state in (manifest.keeps if manifest else ())
+            for file in state.files
+        }
+        for path in (self.folder / "data").glob("*/*"):
+            if path not in named:
+                path.unlink(missing_ok=True)
+        for path in (self.folder / "commits").glob("[0-9]*.json"):
+            if manifest is None or int(path.stem) > manifest.batch:
+                path.unlink(missing_ok=True)
+
+    def _path(self, batch: int) -> Path:
+        return self.folder / "commits" / f"{batch:0{_DIGITS}d}.json"
+
+
+def write_kept(folder: Path, name: str, partials: PartialBatch) -> KeptFile:
+    """Write entries durably under a name that nobody else has."""
+    make_folder(folder)
+    write_atomically(folder / name, to_bytes([partials]))
+    return KeptFile(name, 0, int(partials.starts.size))
+
+
+def read_kept(plan: SharedPlan, path: Path) -> PartialBatch:
+    """The entries of a file."""
+    try:
+        return from_bytes(plan, path.read_bytes())[0]
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path} is missing, which is kept to be asked",
+            hint="restore the checkpoint, or drop the keep and create it again",
+        ) from None
+
+
+def opened(log: AskLog, state: KeptState, batch: int) -> tuple[Replica, dict[int, list[KeptFile]]]:
+    """The replica of a keep from its files, and the files of each of its blocks."""
+    (keep,) = keeps(state.keep.sql)
+    plan = load_plan(_plan_path(log, state.keep.plan))
+    moment = state.moment(batch)
+    replica = Replica(
+        Kept(keep, plan), state.keep.since, moment, state.rows, state.taken, state.first
+    )
+    blocks, files = [], {}
+    for file in state.files:
+        entries = read_kept(plan, log.path(state.keep.name, file.name))
+        if not entries.starts.size:
+            continue
+        blocks.append(replica.load(entries, file.level))
+        files[blocks[-1].number] = [file]
+    replica.adopt(blocks)
+    return replica, files
+
+
+def _plan_path(log: AskLog, name: str) -> Path:
+    return log.root / "plans" / f"muntin-{log._run}-{name}.plan"  # noqa: SLF001 - its own module's
+
+
+def open_log(root: Path) -> AskLog:
+    """The log of a checkpoint that this process does not hold, to be read only."""
+    try:
+        content: Mapping[str, Any] = json.loads((root / "muntin.json").read_bytes())
+        return AskLog(root, content["run"])
+    except (FileNotFoundError, NotADirectoryError):
+        raise CheckpointError(
+            f"{root} is not the checkpoint of a run", hint="give the folder of checkpoint="
+        ) from None
+    except (ValueError, KeyError) as error:
+        raise CheckpointError(f"{root / 'muntin.json'} is damaged: {error}") from error
+
+
+def grown(state: KeptState, files: Sequence[KeptFile], rows: int) -> KeptState:
+    """A keep's state with the files of one more batch."""
+    taken = state.taken + sum(file.entries for file in files)
+    held = (*state.files, *(file for file in files if file.entries))
+    return replace(state, files=held, rows=state.rows + rows, taken=taken)
+
+
+def asking_of(folder: str | os.PathLike[str]) -> Asking:
+    """What answers questions from the log of a checkpoint as it is now, held by a run or not."""
+    log = open_log(local_path(folder))
+    for attempt in range(_TRIES):
+        manifest = log.newest()
+        if manifest is None:
+            raise CheckpointError(
+                f"the run in {log.root} keeps nothing to be asked, or has not kept a batch yet",
+                hint="keep something with CREATE KEEP in run.keep(...) or keeps=",
+            )
+        try:
+            replicas = [opened(log, state, manifest.batch)[0] for state in manifest.keeps]
+            break
+        except CheckpointError:
+            # A run that goes on may have let go of the files meanwhile.
+            if attempt == _TRIES - 1:
+                raise
+    assert manifest is not None
+    versions = Versions({each.kept.name.lower(): each.version for each in replicas})
+    several = len({state.keep.stream for state in manifest.keeps}) > 1
+    return Asking(lambda: versions, several=several)

@@ -1,0 +1,148 @@
+"""Questions to a run on Spark: the answers are those of a stream in this process, bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muntin
+from muntin.spark.streaming.checkpoint.asks import AskLog, asking_of
+from muntin.spark.streaming.driver.handle import Run
+from muntin.streams import Stream
+from muntin.testing import trades
+from spark.folder_stream import FolderStream, parts
+
+QUERY = """CREATE QUERY volume AS SELECT symbol, sum(vol) AS vol
+  FROM trades [RANGE '10 minutes' SLIDE '5 minutes'] GROUP BY symbol"""
+RECENT = """CREATE KEEP recent AS
+  SELECT symbol, max(price), min(vol), max(vol), sum(vol), avg(price), count(*)
+  FROM trades [RANGE '20 minutes' SLIDE '10 seconds'] GROUP BY symbol CUT (vol > 1000)"""
+LATER = (
+    "CREATE KEEP later AS SELECT median(price) FROM trades [RANGE '20 minutes' SLIDE '1 minute']"
+)
+QUESTIONS = [
+    "SELECT symbol, max(price) AS high, sum(vol) AS vol FROM trades [RANGE '7 minutes'] GROUP BY 1",
+    "SELECT avg(price) AS mean FROM trades [RANGE '15 minutes' AS OF WATERMARK] WHERE vol > 1000",
+    "SELECT count(*) AS n FROM trades [RANGE '20 minutes' ALIGNED] WHERE symbol = 'A'",
+]
+
+
+def local(batches: list[Any], joins: int) -> Stream:
+    """A stream in this process with the same history: a keep joins after some batches."""
+    stream = muntin.stream(
+        QUERY, batches[0].schema, lateness="1 minute", max_ahead=None, keeps=RECENT
+    )
+    for number, batch in enumerate(batches):
+        if number == joins:
+            stream.keep(LATER)
+        stream.feed(batch)
+    return stream
+
+
+def check(asked: Any, stream: Stream, questions: list[str]) -> None:
+    for question in questions:
+        found, wanted = asked.ask(question), stream.ask(question)
+        assert found.table.to_pylist() == wanted.table.to_pylist(), question
+        assert (found.exact, found.covers, found.as_of) == (
+            wanted.exact,
+            wanted.covers,
+            wanted.as_of,
+        )
+        assert (found.batch, found.rows) == (wanted.batch, wanted.rows)
+
+
+def started(spark: Any, folder: FolderStream, tmp_path: Path) -> Run:
+    return muntin.run(
+        folder.frame(spark),
+        QUERY,
+        lateness="1 minute",
+        max_ahead=None,
+        trigger="available_now",
+        checkpoint=tmp_path / "ck",
+        sink=muntin.sinks.parquet(tmp_path / "out"),
+        partitions=2,
+        buckets=4,
+        keeps=RECENT,
+    )
+
+
+def test_a_run_answers_as_a_stream_of_this_process(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = parts(trades(6000, symbols=9, seconds=5400), 12)
+    folder = FolderStream(tmp_path / "in")
+    for batch in batches[:4]:
+        folder.put(batch)
+    first = started(spark, folder, tmp_path)
+    first.await_termination(120)
+    assert [keep.name for keep in first.keeps()] == ["recent"]
+    check(first, local(batches[:4], 99), QUESTIONS)
+    first.stop()
+
+    # Another process reads the log of a run that is stopped, or goes on.
+    check(asking_of(tmp_path / "ck"), local(batches[:4], 99), QUESTIONS)
+
+    # A crash between a batch's results and what it keeps: the batch is run again.
+    for batch in batches[4:]:
+        folder.put(batch)
+    write, calls = AskLog.write, []
+
+    def fail(log: AskLog, manifest: Any) -> None:
+        calls.append(manifest.batch)
+        if manifest.batch == 6:
+            raise OSError("no space left")
+        write(log, manifest)
+
+    monkeypatch.setattr(AskLog, "write", fail)
+    broken = started(spark, folder, tmp_path)
+    with pytest.raises(muntin.MuntinError, match="no space left"):
+        broken.await_termination(120)
+    monkeypatch.setattr(AskLog, "write", write)
+    assert calls == [4, 5, 6]
+
+    # A keep joins before the next batch, and so has all rows above those of the first six.
+    later = started(spark, folder, tmp_path)
+    later.await_termination(120)
+    check(later, local(batches, 99), QUESTIONS)
+    later.stop()
+    files = [path for path in (tmp_path / "ck" / "asks" / "data").glob("*/*") if path.is_file()]
+    manifest = AskLog(tmp_path / "ck", later._checkpoint.run).newest()
+    assert manifest is not None
+    assert manifest.batch == 11
+    assert {file.name for file in manifest.keeps[0].files} <= {path.name for path in files}
+    assert any(path.name.startswith("c1-") for path in files)
+
+
+def test_keeps_join_and_leave_a_run(spark: Any, tmp_path: Path) -> None:
+    batches = parts(trades(3000, symbols=5, seconds=5400), 6)
+    folder = FolderStream(tmp_path / "in")
+    for batch in batches[:3]:
+        folder.put(batch)
+    run = started(spark, folder, tmp_path)
+    run.await_termination(120)
+    run.stop()
+    for batch in batches[3:]:
+        folder.put(batch)
+    again = muntin.run(
+        folder.frame(spark),
+        QUERY,
+        lateness="1 minute",
+        max_ahead=None,
+        trigger="available_now",
+        checkpoint=tmp_path / "ck",
+        sink=muntin.sinks.parquet(tmp_path / "out"),
+        partitions=2,
+        buckets=4,
+        keeps=[RECENT, LATER],
+    )
+    again.await_termination(120)
+    expected = local(batches, 3)
+    check(
+        again, expected, [*QUESTIONS, "SELECT median(price) AS m FROM trades [RANGE '5 minutes']"]
+    )
+    with pytest.raises(muntin.QuestionError, match="began while the stream ran"):
+        again.ask("SELECT median(price) AS m FROM trades [RANGE '20 minutes' AS OF WATERMARK]")
+    assert "entries per row" in again.explain_keeps()
+    again.stop()

@@ -1,0 +1,134 @@
+"""The log of a run's keeps: what is read from it is what a stream in this process answers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muntin
+from muntin.spark.streaming.checkpoint.asks import RETAINED, asking_of
+from muntin.spark.streaming.problems import CheckpointError
+from synopses import log_writer
+from synopses.log_writer import KEEP, LogWriter, local
+
+QUESTIONS = (
+    "SELECT k, max(v) AS m, sum(v) AS s, count(*) AS n FROM t [RANGE 21] GROUP BY k",
+    "SELECT count(*) AS n FROM t [RANGE 60 AS OF WATERMARK] WHERE v > 50",
+    "SELECT max(v) AS m FROM t [RANGE 7 ALIGNED] WHERE k = 'b'",
+)
+
+
+def check(asked: Any, batches: int) -> None:
+    stream = local(batches)
+    for question in QUESTIONS:
+        found, wanted = asked.ask(question), stream.ask(question)
+        assert found.table.to_pylist() == wanted.table.to_pylist(), question
+        facts = ("exact", "covers", "as_of", "batch", "rows")
+        assert [getattr(found, each) for each in facts] == [
+            getattr(wanted, each) for each in facts
+        ], question
+    with pytest.raises(muntin.QuestionError, match="has rows from"):
+        asked.ask("SELECT count(*) AS n FROM t [RANGE 60 AS OF 70]")
+
+
+def test_a_log_answers_as_a_stream_and_stays_small(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path / "ck")
+    for number in range(60):
+        writer.run(number, "a")
+        if number == 30:
+            # A run that ends and starts again goes on from its files.
+            writer.wait()
+            writer.close()
+            writer = LogWriter(tmp_path / "ck")
+    writer.wait()
+    check(writer.keeps.asking, 60)
+    check(asking_of(tmp_path / "ck"), 60)
+    files = list((tmp_path / "ck" / "asks" / "data").glob("*/*"))
+    assert any(path.name.startswith("c1-") for path in files)
+    assert len(files) < 60
+    assert len(list((tmp_path / "ck" / "asks" / "commits").glob("*.json"))) == RETAINED
+    assert "entries per row" in writer.keeps.explain()
+    writer.close()
+
+
+def test_a_batch_that_is_run_again_is_kept_once(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path / "ck")
+    for number in range(40):
+        if number % 3 == 0:
+            # The process dies after the manifest, and before Spark has committed the batch.
+            writer.run(number, "lost", commits=False)
+            writer.close()
+            writer = LogWriter(tmp_path / "ck")
+        writer.run(number, "again")
+    writer.wait()
+    check(writer.keeps.asking, 40)
+    assert not list((tmp_path / "ck" / "asks" / "data").glob("*/*lost*"))
+    writer.close()
+
+
+def test_keeps_join_and_leave_a_log(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path / "ck")
+    for number in range(30):
+        writer.run(number, "a")
+    later = "CREATE KEEP later AS SELECT median(v) FROM t [RANGE 20 SLIDE 1]"
+    assert writer.keeps.apply(muntin.queries.keep_statements(later), [frozenset({"ts", "v", "k"})])
+    for number in range(30, 36):
+        writer.run(number, "a")
+    writer.wait()
+    stream = local(30)
+    stream.keep(later)
+    for number in range(30, 36):
+        stream.feed(log_writer.batch_of(number))
+    median = "SELECT median(v) AS m FROM t [RANGE {}]"
+    assert writer.keeps.asking.ask(median.format(9)).table == stream.ask(median.format(9)).table
+    with pytest.raises(muntin.QuestionError, match="began while the stream ran"):
+        writer.keeps.asking.ask(median.format(20))
+    with pytest.raises(muntin.QueryError, match="already a keep named recent"):
+        writer.keeps.apply(muntin.queries.keep_statements(KEEP), None)
+    writer.keeps.apply(muntin.queries.keep_statements("DROP KEEP recent"), None)
+    for number in range(36, 36 + RETAINED + 3):
+        writer.run(number, "a")
+    writer.wait()
+    with pytest.raises(muntin.QuestionError):
+        writer.keeps.asking.ask("SELECT max(v) AS m FROM t [RANGE 9]")
+    assert not list((tmp_path / "ck" / "asks" / "data").glob("recent-*/*"))
+    writer.close()
+
+
+def test_a_killed_process_leaves_a_log_that_goes_on(tmp_path: Path) -> None:
+    program = [sys.executable, log_writer.__file__, str(tmp_path / "ck"), "60"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) == 23:
+                process.send_signal(signal.SIGKILL)
+                break
+    assert process.returncode == -signal.SIGKILL
+    writer = LogWriter(tmp_path / "ck")
+    assert writer.last() >= 23
+    for number in range(writer.last() + 1, 60):
+        writer.run(number, "after")
+    writer.wait()
+    check(writer.keeps.asking, 60)
+    check(asking_of(tmp_path / "ck"), 60)
+    writer.close()
+
+
+def test_what_is_no_log_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="is not the checkpoint of a run"):
+        asking_of(tmp_path)
+    writer = LogWriter(tmp_path / "ck")
+    with pytest.raises(CheckpointError, match="has not kept a batch yet"):
+        asking_of(tmp_path / "ck")
+    writer.run(0, "a")
+    writer.wait()
+    writer.close()
+    for path in (tmp_path / "ck" / "asks" / "data").glob("*/*"):
+        path.unlink()
+    with pytest.raises(CheckpointError, match="is missing, which is kept to be asked"):
+        asking_of(tmp_path / "ck")
