@@ -16,7 +16,7 @@ from muntin_bench.report import Report
 # Each is a module with a function `run(quick)`, imported when asked for.
 ABOUT = {
     "aggregators": "the final techniques: steps a second, operations, latency, bytes",
-    "ask": "what it costs to keep slices, and to ask while a stream runs; DuckDB",
+    "ask": "a keep beside queries, and questions meanwhile; DuckDB",
     "holistic": "distinct values, percentiles, top_k over many windows; peers",
     "joins": "aggregates over joins, beside engines that make the pairs",
     "local": "ten mixed queries in one call, against ten calls of polars",

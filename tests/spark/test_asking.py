@@ -17,7 +17,7 @@ from spark.folder_stream import FolderStream, parts
 QUERY = """CREATE QUERY volume AS SELECT symbol, sum(vol) AS vol
   FROM trades [RANGE '10 minutes' SLIDE '5 minutes'] GROUP BY symbol"""
 RECENT = """CREATE KEEP recent AS
-  SELECT symbol, max(price), min(vol), max(vol), sum(vol), avg(price), count(*)
+  SELECT symbol, max(price), min(price), min(vol), max(vol), sum(vol), avg(price), count(*)
   FROM trades [RANGE '20 minutes' SLIDE '10 seconds'] GROUP BY symbol CUT (vol > 1000)"""
 LATER = (
     "CREATE KEEP later AS SELECT median(price) FROM trades [RANGE '20 minutes' SLIDE '1 minute']"
