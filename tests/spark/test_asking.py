@@ -113,7 +113,9 @@ def test_a_run_answers_as_a_stream_of_this_process(
     assert {file.name for file in manifest.keeps[0].files} <= {path.name for path in files}
 
 
-def test_a_keep_that_joins_at_a_restart_leaves_others_as_they_are(spark: Any, tmp_path: Path) -> None:
+def test_a_keep_that_joins_at_a_restart_leaves_others_as_they_are(
+    spark: Any, tmp_path: Path
+) -> None:
     batches = parts(trades(3000, symbols=5, seconds=5400), 6)
     folder = FolderStream(tmp_path / "in")
     for batch in batches[:3]:
