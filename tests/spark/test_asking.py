@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from muntin.spark.streaming.checkpoint.asks import AskLog, asking_of
 from muntin.spark.streaming.driver.handle import Run
 from muntin.streams import Stream
 from muntin.testing import trades
-from spark.folder_stream import FolderStream, parts
+from spark.folder_stream import PATIENCE, FolderStream, parts, wait_for_batches
 
 QUERY = """CREATE QUERY volume AS SELECT symbol, sum(vol) AS vol
   FROM trades [RANGE '10 minutes' SLIDE '5 minutes'] GROUP BY symbol"""
@@ -43,7 +44,7 @@ def local(batches: list[Any], joins: int) -> Stream:
 
 def check(asked: Any, stream: Stream, questions: list[str]) -> None:
     for question in questions:
-        found, wanted = asked.ask(question), stream.ask(question)
+        found, wanted = (each.ask(question, timeout="1 minute") for each in (asked, stream))
         assert found.table.to_pylist() == wanted.table.to_pylist(), question
         assert (found.exact, found.covers, found.as_of) == (
             wanted.exact,
@@ -141,3 +142,42 @@ def test_a_keep_that_joins_at_a_restart_leaves_others_as_they_are(
     check(again, local(batches, 3), QUESTIONS)
     assert "entries per row" in again.explain_keeps()
     again.stop()
+
+
+def test_keeps_join_and_leave_a_run_beside_queries_over_rows(spark: Any, tmp_path: Path) -> None:
+    batches = parts(trades(3000, symbols=5, seconds=5400), 6)
+    median = "SELECT median(price) AS m FROM trades [RANGE '9 minutes' ALIGNED]"
+    seen = "CREATE QUERY seen AS SELECT DISTINCT symbol FROM trades [RANGE '10 minutes']"
+    folder = FolderStream(tmp_path / "in")
+    with muntin.run(
+        {"trades": folder.frame(spark)},
+        [QUERY.replace("sum(vol) AS vol", "count(*) AS n"), seen],
+        lateness="1 minute",
+        max_ahead=None,
+        checkpoint=tmp_path / "ck",
+        partitions=1,
+        buckets=2,
+    ) as run:
+        for number, batch in enumerate(batches):
+            if number == 0:
+                # Both read columns that no query reads: Spark's query starts again with them.
+                run.keep(RECENT)
+            if number == 3:
+                run.keep(LATER)
+                with pytest.raises(muntin.QueryError, match="already a keep named later"):
+                    run.keep(LATER)
+            folder.put(batch)
+            wait_for_batches(run, number + 1)
+        deadline = time.monotonic() + PATIENCE
+        while run.ask(QUESTIONS[0], timeout="1 minute").batch < len(batches):
+            assert time.monotonic() < deadline
+        check(run, local(batches, 3), [*QUESTIONS, median])
+        run.drop_keep("recent")
+        folder.put(batches[-1])
+        wait_for_batches(run, 7)
+    assert [keep.name for keep in run.keeps()] == ["later"]
+    with pytest.raises(muntin.QuestionError):
+        run.ask(QUESTIONS[0])
+    assert run.progress().results["seen"] > 0
+    with pytest.raises(muntin.MuntinError, match="has ended"):
+        run.keep(RECENT)

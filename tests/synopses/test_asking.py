@@ -16,6 +16,8 @@ SCHEMA = pa.schema(
     {"ts": pa.int64(), "k": pa.string(), "g": pa.int64(), "v": pa.int64(), "w": pa.int64()}
 )
 LATENESS = 5
+# Answers are looked at, not how long they take where kernels are compiled meanwhile.
+PATIENCE = "1 minute"
 QUERY = "SELECT count(*) AS n FROM t [RANGE 9 SLIDE 4]"
 AGGREGATES = {
     "n": "count(*)",
@@ -240,7 +242,7 @@ def test_every_answer_is_that_of_recomputation_or_encloses_it(seed: int) -> None
                     stream.ask(asked.sql)
                 continue
             try:
-                answer = stream.ask(asked.sql)
+                answer = stream.ask(asked.sql, timeout=PATIENCE)
             except muntin.QuestionError as error:
                 if not (untold and ("tells rows" in str(error) or "bounds median" in str(error))):
                     raise AssertionError(asked.sql) from error
@@ -271,7 +273,7 @@ def test_readers_of_many_threads_see_whole_versions() -> None:
 
     def read(isolation: str) -> None:
         sql = "SELECT count(*) AS n, sum(v) AS s FROM t [RANGE 1000] WHERE k = ?"
-        ask = stream.prepare(sql, isolation=isolation)
+        ask = stream.prepare(sql, isolation=isolation, timeout=PATIENCE)
         before = 0
         while not done.is_set():
             newest = stream._keeper.versions.by_name["r"].moment.batch

@@ -26,7 +26,7 @@ QUESTIONS = (
 def check(asked: Any, batches: int) -> None:
     stream = local(batches)
     for question in QUESTIONS:
-        found, wanted = asked.ask(question), stream.ask(question)
+        found, wanted = (each.ask(question, timeout="1 minute") for each in (asked, stream))
         assert found.table.to_pylist() == wanted.table.to_pylist(), question
         facts = ("exact", "covers", "as_of", "batch", "rows")
         assert [getattr(found, each) for each in facts] == [

@@ -173,7 +173,8 @@ def run_at(scale: Scale) -> Report:
     """Measure as much as the scale says."""
     data = trades(scale.rows, symbols=300, seconds=3600)
     symbols = data["symbol"].unique().to_pylist()
-    without, kept = [], []
+    without: list[float] = []
+    kept: list[float] = []
     for number in range(scale.repeats + 1):
         step(f"a keep beside {QUERIES} queries, {number} of {scale.repeats}")
         sides = [(without, False), (kept, True)]

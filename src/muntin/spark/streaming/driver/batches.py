@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +119,15 @@ class BatchRunner:
         if batch % _DROP_EVERY == 0:
             self._checkpoint.states.drop(self._checkpoint.records.state_files(), batch)
         if batch % _PRUNE_EVERY == 0:
-            with self._planner.lock:
-                needed = [*self._planner.tables.versions.values()]
-                needed += [] if self._keeps is None else self._keeps.plans()
-                self._checkpoint.prune(needed)
+            self._prune()
+
+    def _prune(self) -> None:
+        """Forget plans and tables; nobody may save one meanwhile that nothing names yet."""
+        keeping = nullcontext() if self._keeps is None else self._keeps.lock
+        with self._planner.lock, keeping:
+            needed = [*self._planner.tables.versions.values()]
+            needed += [] if self._keeps is None else self._keeps.plans()
+            self._checkpoint.prune(needed)
 
     def finish(self, session: SparkSession, writer: Writer[Any]) -> None:
         """Answer the windows that are open, as a last batch, and close the checkpoint.
