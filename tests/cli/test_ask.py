@@ -28,8 +28,8 @@ def told(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_stopped_checkpoint_is_asked(tmp_path: Path, muntin: Muntin) -> None:
-    # muntin run has a folder for each stream, which is found by its name.
-    folder = tmp_path / "ck" / "t"
+    # muntin run has a folder for each stream, or for several together.
+    folder = tmp_path / "ck" / "streams" / "s+t"
     writer = LogWriter(folder)
     for number in range(BATCHES):
         writer.run(number, "a")
@@ -40,6 +40,10 @@ def test_a_stopped_checkpoint_is_asked(tmp_path: Path, muntin: Muntin) -> None:
         code, shown, said = muntin(*asked, "--format", "json")
         assert (code, said) == (0, "")
         assert told(json.loads(shown)) == wanted()
+    # No other stream's answer is given for it.
+    code, shown, said = muntin(*(word.replace("FROM t", "FROM tt") for word in asked))
+    assert (code, shown) == (1, "")
+    assert "has no stream tt\nHint: did you mean t" in said
     code, shown, _ = muntin(*asked)
     *rows, facts = shown.splitlines()
     assert code == 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -54,9 +55,9 @@ def batch_of(number: int) -> pa.Table:
 class LogWriter:
     """Keeps batches one after the other; where it stands is what its folder says."""
 
-    def __init__(self, folder: Path, keep: str = KEEP) -> None:
+    def __init__(self, folder: Path, keep: str = KEEP, streams: Sequence[str] = ()) -> None:
         self.committed = folder.parent / f"{folder.name}.committed"
-        self.checkpoint = Checkpoint(folder, Buckets(1, 1))
+        self.checkpoint = Checkpoint(folder, Buckets(1, 1), streams=streams)
         self.checkpoint.last_committed = self.last  # type: ignore[method-assign]
         source = SimpleNamespace(schema=SCHEMA)
         given: Any = SimpleNamespace(name=None, source=source, timeline=Timeline.of(SCHEMA, "ts"))

@@ -119,6 +119,17 @@ def test_a_killed_process_leaves_a_log_that_goes_on(tmp_path: Path) -> None:
     writer.close()
 
 
+def test_streams_of_a_log_are_told_apart(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path / "ck", streams=("t", "other"))
+    writer.run(0, "a")
+    writer.close()
+    asking = asking_of(tmp_path / "ck")
+    question = "SELECT count(*) AS n FROM {} [RANGE 60]"
+    assert asking.ask(question.format("T"), timeout="1 minute").table["n"].to_pylist() == [12]
+    with pytest.raises(muntin.QuestionError, match="nothing is kept of other"):
+        asking.ask(question.format("other"))
+
+
 def test_what_is_no_log_is_said(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is not the checkpoint of a run"):
         asking_of(tmp_path)

@@ -97,15 +97,21 @@ def ask(
 
 
 def _run_folder(checkpoint: Path, sql: str) -> Path:
-    """The checkpoint of a run; that of muntin run has one for each stream, or for all together."""
-    from muntin.queries.asking.questions import source_of  # noqa: PLC0415 - as above
+    """The checkpoint of a run; that of muntin run has one for each stream, or several together."""
+    from muntin.errors import did_you_mean  # noqa: PLC0415 - as above
+    from muntin.pipelines.control import ControlError  # noqa: PLC0415
+    from muntin.pipelines.runner import STREAMS  # noqa: PLC0415
+    from muntin.queries.asking.questions import source_of  # noqa: PLC0415
 
-    if (checkpoint / "muntin.json").exists():
+    folders = sorted(path.parent for path in (checkpoint / STREAMS).glob("*/muntin.json"))
+    if not folders:
         return checkpoint
-    source = source_of(sql).lower()
-    folders = sorted(path.parent for path in checkpoint.glob("*/muntin.json"))
-    named = [path for path in folders if path.name.lower() == source]
-    return (named or folders or [checkpoint])[0]
+    homes = {name: path for path in folders for name in path.name.split("+")}
+    source = source_of(sql)
+    if source.lower() not in homes:
+        hint = did_you_mean(source, homes)
+        raise ControlError(f"the pipeline in {checkpoint} has no stream {source}", hint=hint)
+    return homes[source.lower()]
 
 
 def _answered(answer: dict[str, Any]) -> list[str]:

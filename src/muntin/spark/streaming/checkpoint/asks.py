@@ -202,11 +202,11 @@ def _plan_path(log: AskLog, name: str) -> Path:
     return log.root / "plans" / f"muntin-{log._run}-{name}.plan"  # noqa: SLF001 - its own module's
 
 
-def open_log(root: Path) -> AskLog:
-    """The log of a checkpoint that this process does not hold, to be read only."""
+def open_log(root: Path) -> tuple[AskLog, int]:
+    """The log of a checkpoint that this process only reads, and how many streams the run has."""
     try:
         content: Mapping[str, Any] = json.loads((root / "muntin.json").read_bytes())
-        return AskLog(root, content["run"])
+        return AskLog(root, content["run"]), len(content.get("streams", ())) or 1
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"{root} is not the checkpoint of a run", hint="give the folder of checkpoint="
@@ -224,7 +224,7 @@ def grown(state: KeptState, files: Sequence[KeptFile], rows: int) -> KeptState:
 
 def asking_of(folder: str | os.PathLike[str]) -> Asking:
     """What answers questions from the log of a checkpoint as it is now, held by a run or not."""
-    log = open_log(local_path(folder))
+    log, streams = open_log(local_path(folder))
     for attempt in range(_TRIES):
         manifest = log.newest()
         if manifest is None:
@@ -241,5 +241,4 @@ def asking_of(folder: str | os.PathLike[str]) -> Asking:
                 raise
     assert manifest is not None
     versions = Versions({each.kept.name.lower(): each.version for each in replicas})
-    several = len({state.keep.stream for state in manifest.keeps}) > 1
-    return Asking(lambda: versions, several=several)
+    return Asking(lambda: versions, several=streams > 1)
