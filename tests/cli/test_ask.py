@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import Muntin
-from muntin.pipelines.control import Commands, ControlServer, shown_answer
+from muntin.pipelines.control import Commands, ControlServer, is_about_keeps, shown_answer
 from synopses.log_writer import LogWriter, local
 
 SQL = "SELECT k, max(v) AS high, sum(v) AS total FROM t [RANGE 21] GROUP BY k"
@@ -79,3 +79,10 @@ def test_a_pipeline_that_runs_here_is_asked(
     server.close()
     assert (code, said) == (0, "")
     assert told(json.loads(shown)) == wanted()
+
+
+def test_what_is_about_keeps() -> None:
+    for text in ("CREATE KEEP k AS", "/* a\nb */ create or replace keep k", "-- a\nDROP KEEP k"):
+        assert is_about_keeps(text)
+    for text in ("CREATE QUERY keep AS", "-- CREATE KEEP\nCREATE QUERY q AS", ""):
+        assert not is_about_keeps(text)

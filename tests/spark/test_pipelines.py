@@ -24,6 +24,8 @@ TOTAL = """CREATE QUERY total AS
 JOINED = """CREATE QUERY joined AS SELECT company, count(*) AS n
   FROM old [RANGE '10 minutes' SLIDE '5 minutes'] JOIN names USING (symbol) GROUP BY company;"""
 
+RECENT = "CREATE KEEP recent AS SELECT count(*) FROM old [RANGE '2 hours' SLIDE '1 minute']"
+
 
 def put_csv(folder: Path, name: str, table: pa.Table) -> None:
     folder.mkdir(exist_ok=True)
@@ -93,7 +95,8 @@ def test_two_streams_that_queries_join_and_leave(spark: Any, tmp_path: Path) -> 
     with pipelines.run(pipelines.read(text), tmp_path / "ck", session=spark) as running:
         wait(running, lambda: running.progress()["old"].rows == 300)
         assert running.add(TOTAL) == ["total"]
-        with pytest.raises(MuntinError, match="change the streams live, old"):
+        assert running.keep(RECENT) == ["recent"]
+        with pytest.raises(MuntinError, match="read the streams live, old"):
             running.add("DROP QUERY total; DROP QUERY seconds")
         with pytest.raises(MuntinError, match="named total over another stream"):
             running.add(TOTAL.replace("old", "live"))
@@ -108,6 +111,12 @@ def test_two_streams_that_queries_join_and_leave(spark: Any, tmp_path: Path) -> 
         put_csv(tmp_path / "in", "c.csv", trades(300, seed=4, seconds=3000, start=1381160000000000))
         wait(running, lambda: running.progress()["live"].results.get("seconds", 0) > 2)
         wait(running, lambda: running.progress()["old"].rows == 900)
+        # The newest file, and the minute before its first row: all of it is in whole slices.
+        question = "SELECT count(*) AS n FROM {} [RANGE '51 minutes' ALIGNED]"
+        answer = running.ask(question.format("Old"), timeout="1 minute")
+        assert (answer.table["n"].to_pylist(), answer.exact) == ([300], True)
+        with pytest.raises(MuntinError, match="nothing is kept of live"):
+            running.ask(question.format("live"))
         running.drop("SECONDS")
         assert [query.name for query in running.queries()["old"]] == ["joined", "total"]
         assert running.queries()["live"] == []

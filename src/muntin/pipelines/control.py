@@ -10,6 +10,7 @@ import json
 import logging
 import math
 import os
+import re
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,7 @@ MAX_LINE = 32 << 20  # bytes; SQL files have fewer
 PATIENCE = 120.0  # seconds: a query that reads another column waits for a batch to end
 # Addresses of sockets have some 104 bytes on all systems, less than many a path.
 _LONGEST = 100
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -247,7 +249,7 @@ class Commands:
 
 def is_about_keeps(sql: str) -> bool:
     """Whether a text creates or drops keeps, rather than queries."""
-    words = [word.upper() for word in sql.split()[:4]]
+    words = [word.upper() for word in _COMMENT.sub(" ", sql).split()[:4]]
     return "KEEP" in words[1:2] or words[1:4] == ["OR", "REPLACE", "KEEP"]
 
 
