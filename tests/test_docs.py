@@ -28,7 +28,7 @@ from muntin.testing import trades
 
 DOCS = ROOT / "docs"
 COMMANDS: dict[str, click.Command] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-TARGETS = set(re.findall(r"^(\w+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = set(re.findall(r"^([\w-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
 # Shell that is not ours: it installs packages, sets secrets, and starts daemons of Spark's, which
 # tests/spark/cluster.py starts in the same way.
 SYSTEM = ("pip install ", "export ", "$SPARK_HOME/bin/spark-class ", "cd ")
