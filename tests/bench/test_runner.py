@@ -37,7 +37,7 @@ def test_every_benchmark_can_be_asked_to_be_quick(name: str) -> None:
 @pytest.mark.parametrize("name", SCALED)
 def test_quick_measures_less(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     benchmark = import_module(f"muntin_bench.{name}.benchmark")
-    monkeypatch.setattr(benchmark, "run_at", lambda scale: Report(name, repr(scale)))
+    monkeypatch.setattr(benchmark, "run_at", lambda scale, *_: Report(name, repr(scale)))
     report = run(name, quick=quick)
     assert report.data == repr(benchmark.QUICK if quick else benchmark.FULL)
     assert report.conditions is not None

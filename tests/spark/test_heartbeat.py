@@ -77,13 +77,18 @@ def test_windows_are_answered_while_no_row_comes(spark: Any, tmp_path: Path) -> 
             assert not started.await_termination(0.02)
         # A row below W is late, as any other would be.
         assert started.progress().late_rows == 1
-    assert outcome(checkpoint, last) == before
+    assert without_costs(outcome(checkpoint, last)) == without_costs(before)
     records = [json.loads(path.read_bytes()) for path in logged(checkpoint, "record")]
     answers = sinks.read(out)
     for name, wanted in replayed(records, [first, second]).items():
         assert_same_rows(answers[name], wanted)
     with pytest.raises(WindowError, match="advance_when_idle must be a positive duration, not 5"):
         start(advance_when_idle=5)
+
+
+def without_costs(content: dict[str, Any]) -> dict[str, Any]:
+    """An outcome without the aggregations it took, which depend on what a worker had in memory."""
+    return {key: value for key, value in content.items() if key not in ("aggregations", "checksum")}
 
 
 def logged(checkpoint: Path, kind: str) -> list[Path]:

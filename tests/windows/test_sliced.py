@@ -143,7 +143,7 @@ def test_golden_messages() -> None:
     with pytest.raises(WindowError) as refused:
         panes(Window("12 minutes 1 us", "5 minutes"))
     assert str(refused.value) == (
-        "the panes of Window('720000001 microseconds', '5 minutes') would take 300000000 slices\n"
+        "the panes of Window('12 minutes 1 microsecond', '5 minutes') would take 300000000 slices\n"
         "Hint: use a SliceManager, which never writes them out"
     )
     with pytest.raises(WindowError) as refused:
