@@ -1,7 +1,7 @@
 """The thesis's own forms of windowed operators, tuple by tuple: to study, compare and check with.
 
 `muntin.run` and `muntin.stream` join rows in columns, whole batches at a time; nothing of theirs
-uses these. They reproduce the thesis's figures, and are a second oracle.
+uses these. They reproduce the thesis's figures.
 """
 
 from muntin.operators.library.processing import MODES, QUERIES, Processed, process
