@@ -74,7 +74,7 @@ class LogWriter:
         if last < 0:
             return StreamOutcome()
         seen = last * 3 + 4
-        return StreamOutcome("p", seen, seen - LATENESS, rows=12 * (last + 1))
+        return StreamOutcome(12 * (last + 1), state="p", seen=seen, watermark=seen - LATENESS)
 
     def run(self, number: int, attempt: str, *, commits: bool = True) -> None:
         """One batch: two tasks write, the manifest names their files, the batch is committed."""

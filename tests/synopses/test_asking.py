@@ -218,6 +218,7 @@ def test_every_answer_is_that_of_recomputation_or_encloses_it(seed: int) -> None
     rnd = random.Random(seed)
     kept, history = Kept.of(rnd), History()
     joins = rnd.choice([0, 0, 3])
+    leaves = 7 if seed % 3 == 2 else None
     stream = muntin.stream(QUERY, SCHEMA, lateness=LATENESS)
     fed: list[pa.Table] = []
     snapshots: list[bytes] = []
@@ -225,6 +226,11 @@ def test_every_answer_is_that_of_recomputation_or_encloses_it(seed: int) -> None
     for number in range(14):
         if number == joins:
             kept.since = history.latest if joins else None
+            stream.keep(kept.sql())
+        if number == leaves:
+            stream.drop_keep("kept")
+            kept = Kept.of(rnd)
+            kept.since = history.latest
             stream.keep(kept.sql())
         fed.append(a_batch(rnd, 10 + 4 * number, rnd.randint(1, 40)))
         stream.feed(fed[-1])
@@ -249,7 +255,7 @@ def test_every_answer_is_that_of_recomputation_or_encloses_it(seed: int) -> None
                 continue
             exact.append(answer.exact)
             asked.check(answer, history)
-    assert len(exact) > 10
+    assert len(exact) > (10 if leaves is None else 4)
     assert True in exact
     assert kept.slide == 1 or False in exact
 

@@ -109,7 +109,7 @@ def test_sums_need_the_extremes_of_what_is_added(stream: Stream) -> None:
         ("SELECT x, max(v) FROM t [RANGE 9] GROUP BY x", "GROUP BY k, x"),
         ("SELECT max(nope) FROM t [RANGE 9]", "no column nope"),
         ("SELECT max(v) FROM t [RANGE 9 SLIDE 3]", "a question has no SLIDE"),
-        ("SELECT max(v) FROM t [ROWS 9]", "answers windows of ROWS"),
+        ("SELECT max(v) FROM t [ROWS 9]", "none of its rows are kept"),
         ("SELECT max(v) FROM t [RANGE '9 minutes']", "plain integer"),
         ("SELECT max(v) FROM t [RANGE 9 AS OF 'x']", "is not a time"),
         ("SELECT max(v) FROM t [RANGE 9 AS]", "expected OF after AS"),
@@ -141,6 +141,20 @@ def test_a_question_has_a_budget(stream: Stream) -> None:
     assert "max_rows must be" in refusal(stream, sql, max_rows=0)
 
 
+def test_many_groups_are_limited(stream: Stream) -> None:
+    many = 200_000
+    keys = pa.array(range(many)).cast(pa.string())
+    rows = pa.table({"ts": [3] * many, "k": keys, "v": range(many), "x": [0.0] * many})
+    grouped = muntin.stream(QUERY, COLUMNS, keeps=KEEP)
+    grouped.feed(rows)
+    sql = "SELECT k, max(v) AS m FROM t [RANGE 5] GROUP BY k"
+    assert "200,000 rows, and 100,000 are the most" in refusal(grouped, sql)
+    limited = grouped.ask(f"{sql} ORDER BY m DESC LIMIT 2", timeout="1 minute")
+    assert limited.frame["m"].to_pylist() == [many - 1, many - 2]
+    one = grouped.ask("SELECT max(v) AS m FROM t [RANGE 5] WHERE k = '77'", timeout="1 minute")
+    assert one.frame.to_pylist() == [{"m": 77}]
+
+
 def test_questions_of_one_shape_differ_in_constants(stream: Stream) -> None:
     ask = stream.prepare("SELECT max(v) AS m FROM t [RANGE ? AS OF ?] WHERE k = ? AND v > ?")
     assert ask(14, 14, "a", 10).frame.to_pylist() == [{"m": 30}]
@@ -150,6 +164,13 @@ def test_questions_of_one_shape_differ_in_constants(stream: Stream) -> None:
         ask(14)
     with pytest.raises(muntin.MuntinError, match="cannot be a constant"):
         ask(14, 14, b"a", 10)
+
+
+def test_a_number_and_a_string_in_one_place_are_different_questions(stream: Stream) -> None:
+    sql = "SELECT count(*) AS n FROM t [RANGE {}]"
+    assert "is a duration" in refusal(stream, sql.format("'12 minutes'"))
+    assert stream.ask(sql.format("9")).frame.to_pylist() == [{"n": 3}]
+    assert "?" in refusal(stream, sql.format("?"))
 
 
 def test_times_are_written_as_in_sql() -> None:
@@ -184,7 +205,7 @@ def test_keeps_come_and_go_by_name(stream: Stream) -> None:
     ("sql", "said"),
     [
         ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 9]", "a span and a grid"),
-        ("CREATE KEEP k AS SELECT v FROM t [RANGE 9]", "not rows"),
+        ("CREATE KEEP k AS SELECT v FROM t [RANGE 9]", "or the latest rows"),
         ("CREATE KEEP k AS SELECT max(v) + 1 FROM t [RANGE 9 SLIDE 3]", "not expressions"),
         ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 3 SLIDE 9]", "longer than its RANGE"),
         ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 9 SLIDE 3] CUT v > 1", "expected ("),
@@ -206,9 +227,13 @@ def test_a_keep_changes_no_query(stream: Stream) -> None:
     assert alone.feed(later)["q1"].equals(stream.feed(later)["q1"])
 
 
-def test_a_keep_is_refused_among_queries() -> None:
-    with pytest.raises(muntin.QueryError, match="pass it as keeps="):
+def test_a_keep_is_refused_where_nothing_can_be_asked(stream: Stream) -> None:
+    with pytest.raises(muntin.QueryError, match="the text contains no query"):
         muntin.stream(KEEP, COLUMNS)
+    with pytest.raises(muntin.QueryError, match="pass it as keeps="):
+        muntin.aggregate(ROWS, KEEP, time="ts")
+    with pytest.raises(muntin.QueryError, match="pass it as keeps="):
+        stream.add(KEEP.replace("recent", "more"))
     with pytest.raises(muntin.QueryError, match="AS belongs to a question"):
         muntin.stream("SELECT max(v) FROM t [RANGE 9 AS OF LATEST]", COLUMNS)
 

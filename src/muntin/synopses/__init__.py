@@ -1,6 +1,7 @@
 """What is kept of streams to be asked, and the asking."""
 
 from muntin.synopses.answer import Answer, AsOf, Covers, Isolation
+from muntin.synopses.askable import Askable
 from muntin.synopses.asking import Asking, Versions
 from muntin.synopses.kept import Kept, plan_keep
 from muntin.synopses.prepared import Prepared
@@ -9,6 +10,7 @@ from muntin.synopses.replica import Moment, Replica, Version
 __all__ = [
     "Answer",
     "AsOf",
+    "Askable",
     "Asking",
     "Covers",
     "Isolation",

@@ -13,14 +13,16 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import DataError, MuntinError, QueryError, QuestionError, did_you_mean
 from muntin.queries import Question, read_question
-from muntin.queries.asking.questions import shape_of, words_of
+from muntin.queries.asking.questions import quick_words_of, shape_of
 from muntin.synopses.answer import ISOLATIONS, Answer, Isolation
 from muntin.synopses.fit import Fit, UnfitError, fit, problems_of, would_do
 from muntin.synopses.kept import Kept
+from muntin.synopses.latest_rows import RowVersion
 from muntin.synopses.placement import Placed, as_of, placed_window, refusal
 from muntin.synopses.prepared import Prepared
 from muntin.synopses.reading import Budget, Reading
 from muntin.synopses.replica import Version
+from muntin.synopses.row_reading import RowReader
 from muntin.windows import DurationLike, duration
 
 TIMEOUT = "1 second"
@@ -32,9 +34,20 @@ _MOST_FITS = 256
 
 @dataclass(frozen=True)
 class Versions:
-    """The newest version of every keep, all after the same batch; keeps by name in lower case."""
+    """The newest version of every keep, all after the same batch; keeps by name in lower case.
+
+    ``rows`` are those of keeps of the latest rows.
+    """
 
     by_name: Mapping[str, Version] = field(default_factory=dict)
+    rows: Mapping[str, RowVersion] = field(default_factory=dict)
+
+    def of_rows(self, source: str, several: bool) -> list[RowVersion]:
+        """The latest rows that are kept of one stream."""
+        found = self.rows.values()
+        return [
+            each for each in found if not several or each.kept.keep.source.lower() == source.lower()
+        ]
 
     def of(self, source: str, several: bool) -> list[Version]:
         """Those of one stream."""
@@ -57,7 +70,7 @@ class Asking:
     """What answers questions about the keeps of some streams.
 
     Args:
-        versions: Gives the newest versions; called once a try.
+        versions: Gives the newest versions; called once per try.
         tables: The columns of the tables that keeps join.
         several: Whether FROM tells several streams apart.
         restore: From a table to the frame that users see.
@@ -78,6 +91,7 @@ class Asking:
         self._shapes: dict[Hashable, _Shape] = {}
         self._known: tuple[Kept, ...] = ()
         self._lock = threading.Lock()
+        self._row_reader = RowReader()
 
     def ask(
         self,
@@ -89,7 +103,7 @@ class Asking:
     ) -> Answer:
         """Answer a question from what is kept."""
         options = _options(isolation, timeout, max_rows)
-        return self._answer(sql, words_of(sql), *options)
+        return self._answer(sql, quick_words_of(sql), *options)
 
     def prepare(
         self,
@@ -127,6 +141,8 @@ class Asking:
     ) -> dict[str, Any]:
         """The answer from given versions, all but how long it took."""
         shape = self._shape(sql, words, versions)
+        if shape.question.query.window.measure == "rows":
+            return self._of_rows(sql, words, versions, budget)
         try:
             fits = self._fits(shape, sql, words, versions)
         except QueryError as error:
@@ -151,6 +167,14 @@ class Asking:
             f"{version.entries:,} entries)",
             "rows": read.rows,
         }
+
+    def _of_rows(
+        self, sql: str, words: Sequence[Token], versions: Versions, budget: Budget
+    ) -> dict[str, Any]:
+        """The answer to a question about the latest rows."""
+        question = read_question(sql, words)
+        held = versions.of_rows(question.query.source, self._several)
+        return self._row_reader.answer(question, words, held, budget, question.limit)
 
     def _shape(self, sql: str, words: Sequence[Token], versions: Versions) -> _Shape:
         """The question of these words, or of others that differ in constants."""

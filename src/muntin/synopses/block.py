@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn, Slide
 from muntin.engine.slices.radix_sort import sort_entries
+from muntin.synopses.slides import slide_of
 
 # Up to so many groups are looked up one by one; more are found by a mask over all runs.
-_FEW = 16
+FEW = 16
 
 
 class Entries(NamedTuple):
@@ -30,11 +32,14 @@ class Entries(NamedTuple):
 class Block:
     """Entries of a stretch of time. The entries of one group and cell are a *run*, by slice.
 
-    What answers any range of a run is made when first asked for: running totals where parts can be
-    subtracted, so that a range is one difference, and a scan of the range for all others.
+    What answers any range of a run is made when first asked for, by the ``synopsis`` of the keep:
+    if it names none, running totals where parts can be subtracted, so that a range is one
+    difference, and a scan of the range for all others.
     """
 
-    def __init__(self, number: int, level: int, entries: Entries) -> None:
+    def __init__(
+        self, number: int, level: int, entries: Entries, synopsis: str | None = None
+    ) -> None:
         groups, codes, slices, columns = entries
         self.number = number
         self.level = level
@@ -50,6 +55,7 @@ class Block:
         # One ascending number per entry finds the range of any run by one binary search.
         self._places = (np.cumsum(begins) - 1) * self._width + (slices - self.first)
         self._ends = np.append(firsts, slices.size)
+        self._synopsis = synopsis
         self._slides: list[Slide | None] = [None] * len(columns)
         self.lock = threading.Lock()
 
@@ -66,14 +72,7 @@ class Block:
         """The runs of some groups (all if None), of cells that are wanted."""
         if groups is None:
             return np.flatnonzero(wanted[self.codes])
-        if groups.size <= _FEW:
-            lows = np.searchsorted(self.groups, groups)
-            highs = np.searchsorted(self.groups, groups, "right")
-            pairs = zip(lows.tolist(), highs.tolist(), strict=True)
-            lists = [np.arange(low, high) for low, high in pairs]
-            runs: Ints = np.concatenate(lists) if lists else np.empty(0, np.int64)
-        else:
-            runs = np.flatnonzero(np.isin(self.groups, groups))
+        runs = np.flatnonzero(np.isin(self.groups, groups))
         found: Ints = runs[wanted[self.codes[runs]]]
         return found
 
@@ -89,6 +88,14 @@ class Block:
             return runs, starts, ends
         return runs[held], starts[held], ends[held]
 
+    def found(self, groups: Ints, wanted: Bools, low: int, high: int) -> tuple[Ints, Ints, Ints]:
+        """As `ranges` of `runs`, for few groups: one search for each."""
+        begin = min(max(low - self.first, 0), self._width)
+        end = min(max(high - self.first, begin), self._width)
+        return _search(
+            groups, self.groups, self.codes, self._places, wanted, self._width, begin, end
+        )
+
     def slide(self, column: int) -> Slide:
         """What combines ranges of entries of one column."""
         found = self._slides[column]
@@ -96,7 +103,7 @@ class Block:
             with self.lock:
                 found = self._slides[column]
                 if found is None:
-                    found = self.columns[column].sliding(max(len(self), 1))
+                    found = slide_of(self.columns[column], self._synopsis)
                     self._slides[column] = found
         return found
 
@@ -110,6 +117,43 @@ class Block:
         with self.lock:
             columns = tuple(column.take(kept) for column in self.columns)
         return Entries(groups[kept], codes[kept], self.slices[kept], columns)
+
+
+@compiled
+def _search(
+    groups: Ints,
+    run_groups: Ints,
+    run_codes: Ints,
+    places: Ints,
+    wanted: Bools,
+    width: int,
+    begin: int,
+    end: int,
+) -> tuple[Ints, Ints, Ints]:
+    """The runs of some groups, of wanted cells, that have entries in a range; and where."""
+    size = 0
+    for i in range(groups.shape[0]):
+        run = np.searchsorted(run_groups, groups[i])
+        while run < run_groups.shape[0] and run_groups[run] == groups[i]:
+            size += 1
+            run += 1
+    runs, starts, ends = (
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+    )
+    count = 0
+    for i in range(groups.shape[0]):
+        run = np.searchsorted(run_groups, groups[i])
+        while run < run_groups.shape[0] and run_groups[run] == groups[i]:
+            if wanted[run_codes[run]]:
+                start = np.searchsorted(places, run * width + begin)
+                stop = np.searchsorted(places, run * width + end)
+                if stop > start:
+                    runs[count], starts[count], ends[count] = run, start, stop
+                    count += 1
+            run += 1
+    return runs[:count], starts[:count], ends[:count]
 
 
 def merged(parts: Sequence[Part], pieces: Sequence[Entries]) -> Entries:

@@ -163,7 +163,7 @@ def _fitted(value: Any, kind: pa.DataType, *, down: bool) -> Any:
 
 
 def widths(lows: pa.Array, highs: pa.Array) -> list[float]:
-    """How wide bounds are; infinity where one is not known, or they are no numbers."""
+    """How wide bounds are; infinity where one is not known, or they are not numbers."""
     found = []
     for low, high in zip(lows.to_pylist(), highs.to_pylist(), strict=True):
         if low == high and low is not None:

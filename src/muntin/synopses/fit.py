@@ -90,6 +90,15 @@ class Fit:
         roots = [output.value.root for output in self.bound.outputs]
         return tuple(names.get(root.name) if isinstance(root, Column) else None for root in roots)
 
+    @cached_property
+    def straight(self) -> tuple[int, ...] | None:
+        """The columns shown as places among groups and aggregates, if all are as they stand."""
+        names = {name: place for place, name in enumerate(self.bound.lowered_schema.names)}
+        roots = [output.value.root for output in self.bound.outputs]
+        if self.bound.having is not None or not all(isinstance(root, Column) for root in roots):
+            return None
+        return tuple(names[root.name] for root in roots if isinstance(root, Column))
+
     @property
     def is_finest(self) -> bool:
         """Whether its groups are the keep's, each once."""

@@ -9,6 +9,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from muntin.aggregates.columns.by_part import empty
+from muntin.display import count
 from muntin.engine.slices.key_table import KeyTable
 from muntin.errors import QueryError
 from muntin.expressions.tree import Column
@@ -39,6 +40,11 @@ class Kept:
     def name(self) -> str:
         """The keep's name."""
         return self.keep.name
+
+    @property
+    def counted_as(self) -> str:
+        """What values that fail in it are counted as; no query has such a name."""
+        return f"keep {self.name}"
 
     @property
     def node(self) -> Partials:
@@ -88,6 +94,16 @@ class Kept:
         columns = [empty(each.part, 1) for each in self.node.accumulators]
         return 24 + sum(max(column.nbytes, 8) for column in columns)
 
+    def explain(self) -> str:
+        """What is known of it before rows are: how many entries there can be, and their size."""
+        groups = " and group" if self.node.grouping else ""
+        cells = f" of {count(self.shape.size, 'cell')}" if self.shape.size > 1 else ""
+        slices = -(-self.keep.span // self.keep.slide)
+        return (
+            f"{self.keep}\n  at most {count(slices, 'slice')}{cells}, an entry for each{groups}"
+            f" with rows, about {self.entry_bytes()} bytes"
+        )
+
 
 def plan_keep(
     keep: Keep,
@@ -119,6 +135,11 @@ def plan_keep(
     if kept.shape.size > MOST_CELLS:
         message = f"CUT and FILTER make {kept.shape.size:,} cells, and {MOST_CELLS:,} are the most"
         raise QueryError([keep.problem(node, message, "leave out some of them")])
+    stiff = [each for each in kept.node.accumulators if not each.part.invertible]
+    if keep.synopsis == "running" and stiff:
+        message = f"{stiff[0]} cannot be subtracted, which running totals take"
+        hint = "write WITH (synopsis = 'interval'), or leave it out: each part has what suits it"
+        raise QueryError([keep.problem(node, message, hint)])
     for output, bound in zip(keep.query.group_by, kept.node.grouping, strict=True):
         if not KeyTable.takes(bound.type):
             message = f"a keep cannot be grouped by a {bound.type}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,11 @@ from muntin.synopses.fit import would_do
 from muntin.synopses.kept import Kept
 from muntin.synopses.reading import Window
 from muntin.synopses.replica import Version
+from muntin.windows import Window as WindowSpec
 from muntin.windows import duration_text
+
+# Times and lengths that are remembered in the form that is shown, or counted with.
+_REMEMBERED = 4096
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,11 @@ class Placed:
 def as_of(version: Version) -> AsOf:
     """How far the stream was at a version."""
     timeline, moment = version.kept.timeline, version.moment
-    return AsOf(_shown(timeline, moment.latest), _shown(timeline, moment.watermark))
+    return AsOf(shown_time(timeline, moment.latest), shown_time(timeline, moment.watermark))
 
 
-def _shown(timeline: Timeline, tick: int | None) -> Any:
+@lru_cache(maxsize=_REMEMBERED)
+def shown_time(timeline: Timeline, tick: int | None) -> Any:
     """A tick as the time column shows it."""
     if tick is None:
         return None
@@ -68,7 +74,7 @@ def placed_window(version: Version, question: Question, words: Sequence[Token]) 
     if moment.latest is None or end > moment.latest:
         # No row lies behind it.
         inner = (inner[0], last)
-    covers = (_shown(kept.timeline, kept.start_of(each)) for each in (first, last))
+    covers = (shown_time(kept.timeline, kept.start_of(each)) for each in (first, last))
     return Placed(start, end, Window((first, last), inner), Covers(*covers))
 
 
@@ -76,9 +82,16 @@ def _length(question: Question, words: Sequence[Token], kept: Kept) -> int:
     window = question.query.window
     if question.free.range is not None:
         word = words[question.free.range]
-        written = word.text if word.token_type == TokenType.STRING else instant_number(word.text)
-        window = type(window)(written)
+        return _ticks(word.text, word.token_type == TokenType.STRING, kept.timeline)
     kept.timeline.check(type(window)(window.range, window.range, unit=window.unit))
+    return window.range
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _ticks(text: str, is_string: bool, timeline: Timeline) -> int:
+    """The length of a window as it is written."""
+    window = WindowSpec(text if is_string else instant_number(text))
+    timeline.check(WindowSpec(window.range, window.range, unit=window.unit))
     return window.range
 
 
@@ -131,14 +144,15 @@ def _check_span(version: Version, question: Question, length: int, first: int) -
         since, then = version.complete, version.complete + length
         raise QuestionError(
             f"keep {kept.name} began while the stream ran, and has all rows from "
-            f"{_shown(timeline, since)} on; the question reaches back to {_shown(timeline, first)}",
+            f"{shown_time(timeline, since)} on; the question reaches back to "
+            f"{shown_time(timeline, first)}",
             hint="ask for a shorter RANGE, or once event time has reached "
-            f"{_shown(timeline, then)}",
+            f"{shown_time(timeline, then)}",
         )
     if version.low is not None and first < version.low:
         raise QuestionError(
-            f"keep {kept.name} has rows from {_shown(timeline, version.low)} on; the question "
-            f"reaches back to {_shown(timeline, first)}",
+            f"keep {kept.name} has rows from {shown_time(timeline, version.low)} on; the question "
+            f"reaches back to {shown_time(timeline, first)}",
             hint="ask for a later time, or keep more: "
             + would_do(question, kept, kept.keep.span + version.low - first),
         )
@@ -158,7 +172,7 @@ def refusal(
     when = "at once"
     if latest is not None:
         first = kept.start_of(kept.slice_of(latest) + 1)
-        when = f"from event time {_shown(kept.timeline, first + ticks)} on"
+        when = f"from event time {shown_time(kept.timeline, first + ticks)} on"
     return QuestionError(
         f"keep {kept.name} cannot answer this: {reason}",
         hint=f"this would, {when}: {would}",

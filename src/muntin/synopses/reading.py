@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from muntin.engine.answers.group_keys import sort_order
 from muntin.engine.rows.dictionary import encode, group
 from muntin.errors import QueryError, QuestionError
 from muntin.queries.asking.questions import Ordering
-from muntin.synopses.block import Block
+from muntin.synopses.block import FEW, Block
 from muntin.synopses.bounds import BORDERED, FALLING, GROWING, Border, Enclosed, enclose, widths
 from muntin.synopses.fit import Fit, FittedCall
 from muntin.synopses.having import may_hold
@@ -84,6 +84,15 @@ class Read:
 _Piece = tuple[int, int, Bools]
 
 
+class _Place(NamedTuple):
+    """Where a block has entries of a piece: the answer's rows, and a range of entries for each."""
+
+    block: Block
+    rows: Ints
+    starts: Ints
+    ends: Ints
+
+
 class Reading:
     """One question read from one version."""
 
@@ -99,9 +108,11 @@ class Reading:
         self._numbers, self._keys, self._size = self._number()
         if not fit.bound.having and not fit.question.limit:
             self._check_size(self._size)
+        # Pieces stay as long as what is known by the identity of their cells.
+        self._pieces: dict[tuple[str, int], list[_Piece]] = {}
         self._runs: dict[tuple[int, int], Ints] = {}
-        # Kept as long as the runs that are known by the identity of their cells.
-        self._borders: dict[int, list[_Piece]] = {}
+        self._places: dict[tuple[int, int, int], list[_Place]] = {}
+        self._gathered: dict[tuple[int, int], PartColumn] = {}
 
     def read(self, limit: int | None) -> Read:
         """The answer."""
@@ -127,20 +138,18 @@ class Reading:
     def _choose(self, keys: Sequence[Any]) -> Ints | None:
         """The groups that satisfy the conditions on group columns; None for all."""
         fit = self._fit
-        chosen: pa.Array | None = None
+        groups, count = self._version.groups, self._version.count
+        listed: Ints | None = None
         for (_, place), value in zip(fit.keys, keys, strict=True):
-            column = self._columns[place]
-            found = pc.equal(column, pa.scalar(value, column.type)).fill_null(False)
-            chosen = found if chosen is None else pc.and_(chosen, found)
-        if fit.selector is not None:
-            arrays = [self._columns[place] for place in fit.kept.key_names.values()]
-            batch = pa.table(arrays, names=list(fit.kept.key_names))
-            (evaluated,) = fit.selector(batch)
-            found = evaluated.values.fill_null(False)
-            chosen = found if chosen is None else pc.and_(chosen, found)
-        if chosen is None:
-            return None
-        return np.flatnonzero(chosen.to_numpy(zero_copy_only=False))
+            some = groups.of_value(place, value, count)
+            listed = some if listed is None else np.intersect1d(listed, some, assume_unique=True)
+        if fit.selector is None:
+            return listed
+        arrays = [self._columns[place] for place in fit.kept.key_names.values()]
+        (evaluated,) = fit.selector(pa.table(arrays, names=list(fit.kept.key_names)))
+        held = evaluated.values.fill_null(False).to_numpy(zero_copy_only=False)
+        found: Ints = np.flatnonzero(held)
+        return found if listed is None else np.intersect1d(listed, found, assume_unique=True)
 
     def _number(self) -> tuple[Ints, tuple[pa.Array, ...], int]:
         """The answer's row of every group of the keep (-1 for none), and the keys of these rows."""
@@ -171,37 +180,64 @@ class Reading:
         return [each.values for each in self._fit.grouper(pa.table(arrays, names=list(names)))]
 
     def _outer(self, condition: int) -> list[_Piece]:
-        return [(*self._window.outer, self._fit.conditions[condition].outer)]
+        return self._known("outer", condition)
 
     def _inner(self, condition: int) -> list[_Piece]:
-        return [(*self._window.inner, self._fit.conditions[condition].inner)]
+        return self._known("inner", condition)
 
     def _border(self, condition: int) -> list[_Piece]:
-        if condition in self._borders:
-            return self._borders[condition]
-        wanted = self._fit.conditions[condition]
-        pieces = [(low, high, wanted.outer) for low, high in self._window.border]
-        if self._window.inner[0] < self._window.inner[1] and not wanted.is_exact:
-            pieces.append((*self._window.inner, wanted.outer & ~wanted.inner))
-        self._borders[condition] = pieces
-        return pieces
+        return self._known("border", condition)
 
-    def _gather(self, column: int, pieces: Sequence[_Piece]) -> PartColumn:
+    def _known(self, kind: str, condition: int) -> list[_Piece]:
+        """The pieces of a condition: those touched, those inside, or those in between."""
+        found = self._pieces.get((kind, condition))
+        if found is not None:
+            return found
+        wanted, window = self._fit.conditions[condition], self._window
+        if kind == "outer":
+            found = [(*window.outer, wanted.outer)]
+        elif kind == "inner":
+            found = [(*window.inner, wanted.inner)]
+        else:
+            found = [(low, high, wanted.outer) for low, high in window.border]
+            if window.inner[0] < window.inner[1] and not wanted.is_exact:
+                found.append((*window.inner, wanted.outer & ~wanted.inner))
+        self._pieces[kind, condition] = found
+        return found
+
+    def _gather(self, column: int, pieces: list[_Piece]) -> PartColumn:
         """One part of every row of the answer, from the slices and cells of some pieces."""
+        key = column, id(pieces)
+        found = self._gathered.get(key)
+        if found is not None:
+            return found
         total = empty(self._fit.kept.node.accumulators[column].part, self._size)
-        for low, high, wanted in pieces:
-            if low >= high:
-                continue
-            for block in self._version.blocks:
+        for piece in pieces:
+            for place in self._places_of(piece):
+                total.merge(place.rows, place.block.slide(column)(place.starts, place.ends))
+                self._budget.check()
+        self._gathered[key] = total
+        return total
+
+    def _places_of(self, piece: _Piece) -> list[_Place]:
+        low, high, wanted = piece
+        key = low, high, id(wanted)
+        found = self._places.get(key)
+        if found is None:
+            found = []
+            for block in self._version.blocks if low < high else ():
                 if block.last < low or block.first >= high:
                     continue
-                runs, starts, ends = block.ranges(self._of(block, wanted), low, high)
+                runs, starts, ends = self._found(block, wanted, low, high)
                 if runs.size:
-                    total.merge(
-                        self._numbers[block.groups[runs]], block.slide(column)(starts, ends)
-                    )
-                self._budget.check()
-        return total
+                    found.append(_Place(block, self._numbers[block.groups[runs]], starts, ends))
+            self._places[key] = found
+        return found
+
+    def _found(self, block: Block, wanted: Bools, low: int, high: int) -> tuple[Ints, Ints, Ints]:
+        if self._chosen is not None and self._chosen.size <= FEW:
+            return block.found(self._chosen, wanted, low, high)
+        return block.ranges(self._of(block, wanted), low, high)
 
     def _of(self, block: Block, wanted: Bools) -> Ints:
         key = block.number, id(wanted)
@@ -209,7 +245,7 @@ class Reading:
             self._runs[key] = block.runs(self._chosen, wanted)
         return self._runs[key]
 
-    def _counts(self, pieces: Sequence[_Piece]) -> Ints:
+    def _counts(self, pieces: list[_Piece]) -> Ints:
         found = self._gather(0, pieces)
         assert isinstance(found, CountColumn)
         return found.counts
@@ -228,6 +264,9 @@ class Reading:
         """The columns as the question shows them, and which rows satisfy its HAVING."""
         bound = self._fit.bound
         keys = [key.take(pa.array(held)) for key in self._keys]
+        if self._fit.straight is not None:
+            columns = [*keys, *values]
+            return [columns[place] for place in self._fit.straight], None
         batch = pa.RecordBatch.from_arrays([*keys, *values], schema=bound.lowered_schema)
         found = [each.values for each in self._fit.shower(batch)]
         if bound.having is None:

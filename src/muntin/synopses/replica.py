@@ -10,11 +10,13 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Ints
+from muntin.display import count
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.partials import PartialBatch
 from muntin.synopses.block import Block, Entries, merged
@@ -27,6 +29,8 @@ _SHARES = 2
 # Group numbers are given anew when so few of them are in use.
 _LIVE_SHARE = 4
 _FEW_GROUPS = 4096
+# From so many entries per row on, the rows themselves would take no more room.
+_RAW = 0.9
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Groups:
         self._lock = threading.Lock()
         self._columns = tuple(pa.array([], kind) for kind in types)
         self._read = 0
+        # The groups of each value, for columns that were asked by one, and how many were read.
+        self._values: dict[int, tuple[dict[Any, list[int]], int]] = {}
 
     @property
     def count(self) -> int:
@@ -56,6 +62,19 @@ class Groups:
     def numbers(self, keys: Sequence[pa.Array], size: int) -> Ints:
         """The numbers of groups by their keys; those that are new get the next ones."""
         return self.table.slots(keys) if self.types else np.zeros(size, np.int64)
+
+    def of_value(self, place: int, value: Any, count: int) -> Ints:
+        """Those of the first groups that have a value in one of their columns."""
+        known, read = self._values.get(place, ({}, 0))
+        if read < count:
+            column = self.columns(count)[place]
+            with self._lock:
+                known, read = self._values.get(place, ({}, 0))
+                for number, each in enumerate(column[read:].to_pylist(), read):
+                    known.setdefault(each, []).append(number)
+                self._values[place] = known, max(count, read)
+        found = np.array(known.get(value, ()), np.int64)
+        return found if read <= count else found[found < count]
 
     def columns(self, count: int) -> tuple[pa.Array, ...]:
         """The keys of the first groups, a column each."""
@@ -165,6 +184,24 @@ class Replica:
             groups, tidy = self._renumbered(groups, tidy)
         self.version = self._version(tuple(tidy), groups)
 
+    def explain(self) -> str:
+        """What is kept, and what that takes."""
+        version = self.version
+        rate = self.taken / self.rows if self.rows else 0.0
+        near = "; raw rows would cost as much" if rate > _RAW else ""
+        held = f"{count(version.entries, 'entry')}, {version.nbytes:,} bytes"
+        return f"{self.kept.keep}\n  {held}, {rate:.2f} entries per row{near}"
+
+    def facts(self) -> dict[str, Any]:
+        """The same by name, as machines read it."""
+        return {
+            "name": self.kept.name,
+            "sql": str(self.kept.keep),
+            "entries": self.version.entries,
+            "bytes": self.version.nbytes,
+            "entries_per_row": round(self.taken / self.rows, 4) if self.rows else None,
+        }
+
     def _version(self, blocks: tuple[Block, ...], groups: Groups) -> Version:
         count = groups.count
         return Version(self.kept, self.moment, self.since, self.first, blocks, groups, count)
@@ -199,7 +236,8 @@ class Replica:
 
     def _block(self, pieces: Sequence[Entries], level: int = 0) -> Block:
         self._next += 1
-        return Block(self._next, level, merged(self._parts, pieces))
+        entries = merged(self._parts, pieces)
+        return Block(self._next, level, entries, self.kept.keep.synopsis)
 
     def _tidied(self, blocks: list[Block], oldest: int | None) -> list[Block]:
         """The newest blocks put together while there are enough of one level."""

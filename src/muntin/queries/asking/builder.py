@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from muntin.errors import Problem, QueryError
-from muntin.queries.asking.keeps import CreateKeep, DropKeep, Keep, check_keep
+from muntin.queries.asking.keeps import (
+    AnyKeep,
+    CreateKeep,
+    DropKeep,
+    Keep,
+    RowKeep,
+    check_keep,
+    slice_keep,
+)
 from muntin.queries.builder import QueryBuilder
 from muntin.queries.query import Query
 from muntin.queries.report import Report
@@ -43,7 +51,7 @@ class KeepBuilder(QueryBuilder):
         """The keep; problems point into :meth:`sql`."""
         (statement,) = parse_keeps(self.sql())
         assert isinstance(statement, CreateKeep)
-        return statement.keep
+        return slice_keep(statement.keep)
 
 
 def keep(name: str) -> KeepBuilder:
@@ -51,14 +59,14 @@ def keep(name: str) -> KeepBuilder:
     return KeepBuilder(check_text(name, "the name of a keep"))
 
 
-KeepLike: TypeAlias = str | Path | Keep | KeepBuilder | QueryBuilder | Query
+KeepLike: TypeAlias = str | Path | AnyKeep | KeepBuilder | QueryBuilder | Query
 KeepsLike: TypeAlias = KeepLike | Sequence[KeepLike]
 
 
 def keep_statements(spec: KeepsLike) -> list[CreateKeep | DropKeep]:
     """The keeps that text, files, builders or a list of these create and drop."""
     found: list[CreateKeep | DropKeep] = []
-    single = isinstance(spec, str | Path | Keep | QueryBuilder | Query)
+    single = isinstance(spec, str | Path | Keep | RowKeep | QueryBuilder | Query)
     parts: list[Any] = [spec] if single or not isinstance(spec, Iterable) else list(spec)
     for part in parts:
         found += _statements(part)
@@ -67,7 +75,7 @@ def keep_statements(spec: KeepsLike) -> list[CreateKeep | DropKeep]:
     return found
 
 
-def keeps(spec: KeepsLike) -> tuple[Keep, ...]:
+def keeps(spec: KeepsLike) -> tuple[AnyKeep, ...]:
     """The keeps that text, files, builders or a list of these create."""
     return tuple(one.keep for one in keep_statements(spec) if isinstance(one, CreateKeep))
 
@@ -84,7 +92,7 @@ def _statements(part: Any) -> list[CreateKeep | DropKeep]:
         if not check_keep(part, report):
             raise QueryError(report.problems)
         part = Keep(part)
-    if isinstance(part, Keep):
+    if isinstance(part, Keep | RowKeep):
         return [CreateKeep(part)]
     hint = "pass CREATE KEEP ... as text, or what muntin.keep makes"
     raise QueryError([Problem(f"{type(part).__name__} is not a keep", hint=hint)])

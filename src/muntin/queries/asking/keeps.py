@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 from sqlglot import exp
 
-from muntin.errors import Problem
+from muntin.errors import Problem, QueryError
 from muntin.queries.query import Output, Query
 from muntin.queries.report import Report
 from muntin.queries.source import problem_at
 from muntin.queries.sql.aggregate_calls import as_call
-from muntin.queries.sql.normalize import canonical_text
+from muntin.queries.sql.normalize import canonical_text, dotted, quote
+from muntin.queries.sql.spellings import to_window
 from muntin.windows import Window
 
+# A window of more rows is one in time, or kept elsewhere.
+MOST_ROWS = 100_000
+LIBRARY = ("timegram", "ordered_sharing")
+SYNOPSES = ("running", "interval", "basic_interval")
 GRID_HINT = "write [RANGE '1 hour' SLIDE '1 second']: for how long, and how finely"
+ROWS_HINT = "write CREATE KEEP last AS SELECT * FROM t [ROWS 500], or [PARTITION BY k ROWS 10]"
 # No name of a column: what tells the rows of a cut apart.
 CUT_NAME = "$cut{}"
 
@@ -29,6 +36,7 @@ class Keep:
     Attributes:
         query: What is kept: its RANGE is the span, its SLIDE the grid.
         cuts: Conditions that questions may ask by, beside those on group columns and in FILTER.
+        synopsis: By which structure ranges of slices are answered; chosen for each part if None.
 
     >>> from muntin.queries import keeps
     >>> (keep,) = keeps("CREATE KEEP k AS SELECT max(v) FROM s [RANGE 60 SLIDE 5] CUT (v>7)")
@@ -40,6 +48,7 @@ class Keep:
 
     query: Query
     cuts: tuple[exp.Expr, ...] = ()
+    synopsis: str | None = None
 
     @property
     def name(self) -> str:
@@ -80,7 +89,8 @@ class Keep:
         """The keep as canonical SQL, which reads back as an equal one."""
         cuts = ", ".join(canonical_text(cut) for cut in self.cuts)
         text = "CREATE KEEP" + self.query.sql().removeprefix("CREATE QUERY")
-        return f"{text} CUT ({cuts})" if cuts else text
+        text = f"{text} CUT ({cuts})" if cuts else text
+        return text if self.synopsis is None else f"{text} WITH (synopsis = '{self.synopsis}')"
 
     def problem(self, node: exp.Expr, message: str, hint: str | None = None) -> Problem:
         """A problem that points at a node of this keep, where it was written."""
@@ -105,10 +115,47 @@ def _counted(cut: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True)
+class RowKeep:
+    """The latest rows of a stream, or of each partition of it. It emits nothing.
+
+    Attributes:
+        name: Its name; keeps of one stream differ in more than letter case.
+        source: The stream it is kept of.
+        rows: How many rows are kept.
+        partition: The columns whose values tell partitions apart; none for the whole stream.
+        columns: The columns that are kept; None for all.
+
+    >>> print(RowKeep("last", "trades", 10, ("symbol",)))
+    CREATE KEEP last AS SELECT * FROM trades [PARTITION BY symbol ROWS 10]
+    """
+
+    name: str
+    source: str
+    rows: int
+    partition: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+
+    def sql(self) -> str:
+        """The keep as canonical SQL, which reads back as an equal one."""
+        shown = "*" if self.columns is None else ", ".join(map(quote, self.columns))
+        by = f"PARTITION BY {', '.join(map(quote, self.partition))} " if self.partition else ""
+        return (
+            f"CREATE KEEP {quote(self.name)} AS SELECT {shown} FROM {dotted(self.source)} "
+            f"[{by}ROWS {self.rows}]"
+        )
+
+    def __str__(self) -> str:
+        return self.sql()
+
+
+AnyKeep: TypeAlias = Keep | RowKeep
+
+
+@dataclass(frozen=True)
 class CreateKeep:
     """CREATE [OR REPLACE] KEEP; ``start`` is the offset of the statement."""
 
-    keep: Keep
+    keep: AnyKeep
     replace: bool = False
     start: int = field(default=0, compare=False, repr=False)
     from_start: int = field(default=0, compare=False, repr=False)
@@ -120,6 +167,59 @@ class DropKeep:
 
     name: str
     start: int = field(default=0, compare=False, repr=False)
+
+
+def slice_keep(keep: AnyKeep) -> Keep:
+    """A keep of slices; one of rows is refused, which streams in one process have only."""
+    if isinstance(keep, RowKeep):
+        message = (
+            "a run on Spark keeps slices, not the latest rows: its tasks keep no order of rows"
+        )
+        hint = f"{GRID_HINT}; or keep rows in a muntin.stream"
+        raise QueryError([Problem(message, hint, keep.name)])
+    return keep
+
+
+def synopsis_problem(option: str, value: str) -> tuple[str, str]:
+    """What is wrong with an option of a keep, and what to write."""
+    known = f"write WITH (synopsis = '{SYNOPSES[0]}'), or {' or '.join(SYNOPSES[1:])}"
+    if option == "buckets" or value in LIBRARY:
+        message = f"{option} = {value} is a structure of muntin.synopses.library, not of a keep"
+        return (
+            message,
+            f"what a keep holds per slice is exact and takes less: leave it out, or {known}",
+        )
+    return f"there is no synopsis {value!r}", known
+
+
+def read_row_keep(node: exp.Expr, name: str, report: Report) -> RowKeep | None:
+    """A keep of rows as it is written, or None after its problems are reported."""
+    select = node.this if isinstance(node, exp.Subquery) else node
+    source = select.args.get("from_") if isinstance(select, exp.Select) else None
+    clause = None if source is None else source.this.args.get("window")
+    if clause is None or clause.args["measure"] != "rows":
+        report.add(node, "a keep keeps aggregates of groups, or the latest rows", ROWS_HINT)
+        return None
+    assert isinstance(select, exp.Select)
+    assert source is not None
+    rest = {key for key, value in select.args.items() if value} - {"expressions", "from_", "kind"}
+    if rest or clause.args.get("slide") is not None or clause.args.get("time") is not None:
+        report.add(node, "a keep of rows has columns and a number of rows, nothing else", ROWS_HINT)
+        return None
+    columns: tuple[str, ...] | None = None
+    if not any(isinstance(each, exp.Star) for each in select.expressions):
+        if not all(isinstance(each, exp.Column) for each in select.expressions):
+            report.add(node, "a keep of rows keeps columns as they are", ROWS_HINT)
+            return None
+        columns = tuple(each.name for each in select.expressions)
+    window = to_window(clause, report)
+    if window is None:
+        return None
+    if not 1 <= window.range <= MOST_ROWS:
+        report.add(node, f"a keep has 1 to {MOST_ROWS:,} rows, not {window.range:,}", ROWS_HINT)
+        return None
+    partition = tuple(each.name for each in clause.args.get("partition") or ())
+    return RowKeep(name, source.this.name, window.range, partition, columns)
 
 
 def check_keep(query: Query, report: Report) -> bool:

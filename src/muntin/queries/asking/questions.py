@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -12,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from muntin.errors import QueryError
 from muntin.queries.analysis.select import analyze_window
 from muntin.queries.query import Query
-from muntin.queries.reader import StatementReader, explain_token_error
+from muntin.queries.reader import StatementReader
 from muntin.queries.report import Report
 from muntin.queries.source import Lines, check_text, shown
 from muntin.queries.sql.clauses import MAX_DIGITS, WindowClause
@@ -20,6 +21,7 @@ from muntin.queries.sql.depth import deep_stack
 from muntin.queries.sql.dialect import Muntin, strip_comments, tokenizer
 from muntin.queries.sql.keeps import QuestionGrammar
 from muntin.queries.sql.normalize import canonical_text, normalize
+from muntin.queries.sql.refusals import explain_token_error
 
 AsOf: TypeAlias = Literal["latest", "watermark", "at"]
 _NAME = "question"
@@ -69,6 +71,7 @@ class Question:
         order: What the answer is ordered by; its group columns if nothing is said.
         limit: How many rows it has at most.
         free: The constants that may be others.
+        partition: The columns by which the latest rows are counted, of a window of ROWS.
     """
 
     query: Query
@@ -79,6 +82,7 @@ class Question:
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
     free: Free = Free()
+    partition: tuple[str, ...] = ()
 
 
 def words_of(text: str) -> list[Token]:
@@ -94,6 +98,46 @@ def words_of(text: str) -> list[Token]:
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     return tokens
+
+
+class QuickWords(list[Token]):
+    """Words of a text that differs from an earlier one in constants; only their places are its."""
+
+
+_LITERAL = re.compile(r"(?<!\w)'([^']*)'|(?<![\w.])(\d+)(?![\w.])")
+_PLAIN = re.compile(r"[^\"`\\?]*")
+_MOST_TEMPLATES = 512
+_templates: dict[str, tuple[list[Token], list[int]] | None] = {}
+
+
+def quick_words_of(text: str) -> list[Token]:
+    """As `words_of`; where only constants are new, without cutting the text into words again.
+
+    >>> first = quick_words_of("SELECT max(v) FROM s [RANGE 7] WHERE k = 'a'")
+    >>> [word.text for word in quick_words_of("SELECT max(v) FROM s [RANGE 8] WHERE k = 'b'")[9:]]
+    ['8', ']', 'WHERE', 'k', '=', 'b']
+    """
+    if not isinstance(text, str) or not _PLAIN.fullmatch(text) or "--" in text or "/*" in text:
+        return words_of(text)
+    constants = [(each[1] or each[2] or "") for each in _LITERAL.finditer(text)]
+    # A number and a string in one place are different questions.
+    template = _LITERAL.sub(lambda each: "?" if each[1] is None else "'?'", text)
+    if template not in _templates:
+        words = words_of(text)
+        places = [at for at, word in enumerate(words) if word.token_type in _CONSTANTS]
+        is_plain = [words[at].text for at in places] == constants
+        if len(_templates) >= _MOST_TEMPLATES:
+            _templates.clear()
+        _templates[template] = (words, places) if is_plain else None
+        return words
+    known = _templates[template]
+    if known is None:
+        return words_of(text)
+    found = QuickWords(known[0])
+    for at, constant in zip(known[1], constants, strict=True):
+        word = found[at]
+        found[at] = Token(word.token_type, constant, word.line, word.col, word.start, word.end)
+    return found
 
 
 def source_of(text: str) -> str:
@@ -122,6 +166,8 @@ def read_question(text: str, tokens: Sequence[Token]) -> Question:
     >>> question.as_of, question.limit, question.query.window.range, question.free.range
     ('watermark', 3, 7, 9)
     """
+    if isinstance(tokens, QuickWords):
+        tokens = words_of(text)
     reader = StatementReader(Lines(text), QuestionGrammar(dialect=Muntin()), list(tokens))
     with deep_stack():
         node = reader.parse() if tokens else None
@@ -149,7 +195,7 @@ class _Reading:
         if found is None:
             return None
         query, clause = found
-        if not self._check(query):
+        if not self._check(query, clause):
             return None
         as_of, at = _instant(clause)
         within = clause.args.get("within")
@@ -162,14 +208,20 @@ class _Reading:
             self._order(order, query),
             self._limit(limit),
             self._free(query, clause, limit),
+            tuple(each.name for each in clause.args.get("partition") or ()),
         )
 
-    def _check(self, query: Query) -> bool:
+    def _check(self, query: Query, clause: WindowClause) -> bool:
         window = query.window
         if window.measure == "rows":
-            hint = "ask over a RANGE of time"
-            self.report.add(None, "nothing that is kept answers windows of ROWS", hint)
-        elif window.slide is not None:
+            for word, key in (("AS OF", "as_of"), ("ALIGNED", "aligned"), ("WITHIN", "within")):
+                if clause.args.get(key):
+                    message = f"the latest rows have no {word}"
+                    self.report.add(None, message, "leave it out, or ask over a RANGE of time")
+            if query.joins:
+                message = "the latest rows are not joined with tables"
+                self.report.add(None, message, "ask over a RANGE of a keep that joins them")
+        if window.slide is not None:
             hint = "leave out SLIDE: a question is answered once; or register it as a query"
             self.report.add(None, "a question has no SLIDE", hint)
         if query.emit_empty:

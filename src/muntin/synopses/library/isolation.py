@@ -10,6 +10,7 @@ against.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -106,30 +107,57 @@ def _steps(history: str, parts: int) -> list[tuple[str, int]]:
     return steps
 
 
-@dataclass
 class Scan:
-    """A query that is being executed: which parts of its window it has read.
+    """A query that is being executed: which parts of its window it has read, and which it has not.
 
     Attributes:
         size: How many of the youngest parts it needs.
         order: In which order it reads them: `ttu` reads next what stays longest, which is the
             part with the highest time to update.
-        read: The movements whose parts it has read.
+        began: The newest movement when it began, or began anew.
+        last: The movement whose part it read last.
     """
 
-    size: int
-    order: Order = "ttu"
-    read: tuple[int, ...] = ()
+    def __init__(self, size: int, order: Order, newest: int) -> None:
+        self.size = size
+        self.order: Order = order
+        self.last = newest
+        self._read: dict[int, None] = {}
+        self.restart(newest)
 
-    def next_part(self, newest: int) -> int:
-        """The part to read next, as the number of its movement."""
-        waiting = [j for j in range(newest - self.size + 1, newest + 1) if j not in self.read]
-        return waiting[0] if self.order == "oldest" else waiting[-1]
+    @property
+    def read(self) -> tuple[int, ...]:
+        """The movements whose parts it has read, in order."""
+        return tuple(self._read)
 
     @property
     def is_done(self) -> bool:
         """Whether all parts have been read."""
-        return len(self.read) >= self.size
+        return not self._waiting
+
+    def restart(self, newest: int) -> None:
+        """Read everything anew."""
+        self.began = newest
+        self._read.clear()
+        self._waiting = deque(range(newest - self.size + 1, newest + 1))
+
+    def step(self) -> None:
+        """Read the next part."""
+        self.last = self._waiting.popleft() if self.order == "oldest" else self._waiting.pop()
+        self._read[self.last] = None
+
+    def move(self, newest: int) -> bool:
+        """Take a movement in: whether it takes a part out of the window that was read."""
+        self._waiting.append(newest)
+        gone = newest - self.size
+        if gone in self._read:
+            return True
+        self._waiting.popleft()
+        return False
+
+    def forget(self, part: int) -> None:
+        """Take out what was read of a part that has left."""
+        del self._read[part]
 
 
 class Window:
@@ -137,7 +165,8 @@ class Window:
 
     A movement that takes a part which a scan has read, out of that scan's window, aborts the
     scan, or has it read that part's old copy once more and take it out (`rescans`). What a scan
-    returns is therefore the window as of its end.
+    returns is therefore the window as of its end. Scans that are `pinned` read the parts that
+    were there when they began, whatever moves: what they return is the window as of their start.
 
     >>> window = Window(parts=5)
     >>> scan = window.begin(3)
@@ -148,13 +177,16 @@ class Window:
     Reading what stays longest, one movement never aborts a scan.
     """
 
-    def __init__(self, parts: int, order: Order = "ttu", *, rescans: bool = False) -> None:
+    def __init__(
+        self, parts: int, order: Order = "ttu", *, rescans: bool = False, pinned: bool = False
+    ) -> None:
         if parts < 1:
             raise DataError(f"a window has 1 part or more, not {parts}")
         self.parts = parts
         self.order: Order = order
         self.newest = parts - 1
         self.rescans = rescans
+        self.pinned = pinned
         self.aborts = 0
         self.reads = 0
         self._scans: list[Scan] = []
@@ -163,7 +195,7 @@ class Window:
         """A scan over the `size` youngest parts."""
         if not 1 <= size <= self.parts:
             raise DataError(f"a scan reads 1 to {self.parts} parts, not {size}")
-        scan = Scan(size, self.order)
+        scan = Scan(size, self.order, self.newest)
         self._scans.append(scan)
         return scan
 
@@ -171,15 +203,14 @@ class Window:
         """The next movement: the scans that it aborts, which begin anew."""
         self.newest += 1
         aborted = []
-        for scan in self._scans:
-            left = self.newest - scan.size
-            if left not in scan.read:
+        for scan in () if self.pinned else self._scans:
+            if not scan.move(self.newest):
                 continue
             if self.rescans:
                 self.reads += 1
-                scan.read = tuple(j for j in scan.read if j != left)
+                scan.forget(self.newest - scan.size)
             else:
-                scan.read = ()
+                scan.restart(self.newest)
                 self.aborts += 1
                 aborted.append(scan)
         return aborted
@@ -187,7 +218,7 @@ class Window:
     def step(self, scan: Scan) -> None:
         """Read one part; a scan that has all of them commits."""
         self.reads += 1
-        scan.read = (*scan.read, scan.next_part(self.newest))
+        scan.step()
         if scan.is_done:
             self._scans.remove(scan)
 

@@ -185,7 +185,16 @@ class TimeGram:
 
     def insert(self, value: float, time: int) -> None:
         """Take in one row."""
-        self.insert_many(np.array([value], dtype=np.float64), np.array([time], dtype=np.int64))
+        _check(math.isfinite(value), "a TimeGram takes finite numbers only")
+        _check(
+            self.now is None or time >= self.now,
+            f"rows come in order of time, unlike {time} after {self.now}",
+        )
+        self._widen(value, value)
+        bucket = int(self.buckets.number(np.array([value], dtype=np.float64))[0])
+        self._times.setdefault(bucket, []).append(time)
+        self._order.append((time, bucket))
+        self.advance(time)
 
     def insert_many(self, values: Floats, times: Ints) -> None:
         """Take in rows whose times do not fall."""

@@ -1,0 +1,178 @@
+"""Questions about the latest rows: aggregates over those that a keep of rows holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot.tokenizer_core import Token, TokenType
+
+from muntin.engine.rows.stage_a import StageA
+from muntin.errors import QueryError, QuestionError
+from muntin.queries import Keep, Question
+from muntin.queries.asking.questions import shape_of
+from muntin.queries.sql.normalize import dotted, quote
+from muntin.synopses.answer import AsOf, Covers
+from muntin.synopses.fit import Fit, fit, problems_of
+from muntin.synopses.kept import Kept, plan_keep
+from muntin.synopses.latest_rows import TICK, KeptRows, RowVersion
+from muntin.synopses.placement import shown_time
+from muntin.synopses.reading import Budget, Reading, Window
+from muntin.synopses.replica import Moment, Replica
+from muntin.windows import Window as WindowSpec
+
+# No name of a column: the one slice that all rows lie in.
+_SLICE = "$slice"
+_MOST = 256
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A question as it is computed from rows: its partials, and how they answer it."""
+
+    kept: Kept
+    fit: Fit
+    stage: StageA
+
+
+class RowReader:
+    """Answers questions over ``[ROWS n]``; what they compute is planned once per question."""
+
+    def __init__(self) -> None:
+        self._planned: dict[Hashable, _Planned] = {}
+        self._lock = threading.Lock()
+
+    def answer(
+        self,
+        question: Question,
+        words: Sequence[Token],
+        held: Sequence[RowVersion],
+        budget: Budget,
+        limit: int | None,
+    ) -> dict[str, Any]:
+        """All that an answer has but how long it took.
+
+        Raises:
+            QuestionError: If no keep of rows holds what is asked.
+        """
+        rows = _count(question, words)
+        version = _chosen(question, rows, held)
+        planned = self._plan(question, words, version.kept)
+        partition = [_column(version.kept, name) for name in question.partition]
+        table = version.latest(rows, partition)
+        _check_complete(version, table, partition, rows)
+        budget.check()
+        ticks = table[TICK]
+        given = table.drop_columns([TICK]).append_column(
+            _SLICE, pa.array(np.zeros(table.num_rows, np.int64))
+        )
+        replica = Replica(planned.kept)
+        replica.apply(planned.stage(given).partials[:1], Moment(1, 0, 0), table.num_rows)
+        whole = Window((0, 1), (0, 1))
+        read = Reading(replica.version, planned.fit, [], whole, budget).read(limit)
+        timeline, moment = version.kept.timeline, version.moment
+        covers = None
+        if table.num_rows:
+            bounds = pc.min_max(ticks).as_py()
+            covers = Covers(
+                shown_time(timeline, bounds["min"]),
+                shown_time(timeline, bounds["max"] + timeline.resolution),
+            )
+        return {
+            "table": read.table,
+            "exact": True,
+            "covers": covers,
+            "as_of": AsOf(
+                shown_time(timeline, moment.latest), shown_time(timeline, moment.watermark)
+            ),
+            "batch": moment.batch,
+            "source": f"keep {version.kept.name} (the latest {table.num_rows:,} rows)",
+            "rows": read.rows,
+        }
+
+    def _plan(self, question: Question, words: Sequence[Token], kept: KeptRows) -> _Planned:
+        constants = tuple(
+            word.text
+            for place, word in enumerate(words)
+            if word.token_type in (TokenType.STRING, TokenType.NUMBER)
+            and place not in (question.free.range, question.free.limit)
+        )
+        key = (id(kept), shape_of(words), constants)
+        found = self._planned.get(key)
+        if found is None:
+            found = _planned(question, kept)
+            with self._lock:
+                if len(self._planned) >= _MOST:
+                    self._planned.clear()
+                self._planned[key] = found
+        return found
+
+
+def _planned(question: Question, kept: KeptRows) -> _Planned:
+    """All rows are one slice, of which the question's own aggregates are kept."""
+    grid = WindowSpec(1, 1)
+    schema = kept.schema.append(pa.field(_SLICE, pa.int64()))
+    asked = replace(question.query, window=grid, time=None)
+    try:
+        made = plan_keep(Keep(replace(asked, having=None)), schema, _SLICE, zone=kept.zone)
+        fitted = fit(replace(question, query=asked), made, {})
+    except QueryError as error:
+        raise problems_of(error) from None
+    return _Planned(made, fitted, StageA(made.plan, {}))
+
+
+def _count(question: Question, words: Sequence[Token]) -> int:
+    place = question.free.range
+    text = "" if place is None else words[place].text
+    return int(text) if text.isdecimal() else question.query.window.range
+
+
+def _chosen(question: Question, rows: int, held: Sequence[RowVersion]) -> RowVersion:
+    """The keep with the fewest rows that are enough."""
+    enough = [
+        each
+        for each in held
+        if each.kept.keep.rows >= rows
+        and {name.lower() for name in question.partition}
+        <= {name.lower() for name in each.kept.keep.partition}
+    ]
+    if enough:
+        return min(enough, key=lambda each: each.kept.keep.rows)
+    query = question.query
+    by = f"PARTITION BY {', '.join(map(quote, question.partition))} " if question.partition else ""
+    would = f"CREATE KEEP last AS SELECT * FROM {dotted(query.source)} [{by}ROWS {rows}]"
+    named = ", ".join(str(each.kept.keep) for each in held)
+    reason = f"only {named} is kept of its rows" if held else "none of its rows are kept"
+    raise QuestionError(
+        f"nothing kept of {query.source} answers [{by}ROWS {rows}]: {reason}",
+        hint=f"this would, from {rows:,} rows on: {would}",
+    )
+
+
+def _column(kept: KeptRows, name: str) -> str:
+    return next(each for each in kept.keep.partition if each.lower() == name.lower())
+
+
+def _check_complete(
+    version: RowVersion, table: pa.Table, partition: Sequence[str], rows: int
+) -> None:
+    """Refuse where rows from before the keep would be among those asked for."""
+    if version.since is None:
+        return
+    known = table.filter(pc.greater(table[TICK], version.since))
+    enough = known.num_rows >= rows
+    if partition:
+        counts = known.group_by(list(partition)).aggregate([([], "count_all")])["count_all"]
+        enough = bool(len(counts)) and pc.min(counts).as_py() >= rows
+        enough = enough and known.num_rows == table.num_rows
+    if not enough:
+        raise QuestionError(
+            f"keep {version.kept.name} began while the stream ran, and has "
+            f"{known.num_rows:,} rows since",
+            hint="ask for fewer rows, or later",
+        )
