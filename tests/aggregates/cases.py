@@ -102,6 +102,13 @@ _ALIKE = (
     *("approx_top_k", "approx_frequent"),
 )
 CASES = _accepted()
+# Types whose values become the same partials as those of a wider or plainer one.
+_WIDENED = {
+    *(pa.int8(), pa.int16(), pa.int32(), pa.float32(), pa.decimal128(18, 18)),
+    *(pa.binary(), pa.date32(), pa.timestamp("us", "UTC")),
+}
+# For what happens to partials once they are made: `CASES` is for how they are made.
+KINDS = [case for case in CASES if _WIDENED.isdisjoint(case.types)]
 
 
 def case_id(case: Case) -> str:

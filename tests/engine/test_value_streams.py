@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import muntin
+from muntin.engine.slices.values import blocks, spill
 
 SEEDS = range(int(os.environ.get("MUNTIN_SEEDS", "3")))
 CALLS = (
@@ -54,7 +55,16 @@ def draw(rng: np.random.Generator, rows: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_stream_answers_what_bounded_data_does(seed: int) -> None:
+def test_a_stream_answers_what_bounded_data_does(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Values of the first stream lie in files as soon as there are some.
+    spilt: list[blocks.Block] = []
+    if seed == 0:
+        monkeypatch.setattr(blocks, "_MOST_HELD", 1 << 12)
+        monkeypatch.setattr(spill, "_LEAST", 1)
+        plain = blocks.Block.spill
+        monkeypatch.setattr(blocks.Block, "spill", lambda each: (spilt.append(each), plain(each)))
     rng = np.random.default_rng(seed)
     table, sql = draw(rng, 400), text()
     wanted = muntin.aggregate(table, sql, time="ts")
@@ -74,6 +84,7 @@ def test_a_stream_answers_what_bounded_data_does(seed: int) -> None:
                 sql, table.schema, time="ts", lateness=7, snapshot=stream.snapshot()
             )
     assert moved
+    assert bool(spilt) == (seed == 0)
     for name, answers in stream.close().items():
         found[name].append(answers)
     for name, tables in found.items():

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 import muntin
 from muntin.errors import MuntinError
+from muntin_bench.holistic import extremes
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Report, Section
 
@@ -31,16 +32,21 @@ MINUTE = 60_000
 
 @dataclass(frozen=True)
 class Scale:
-    """How much to measure: rows, queries, and how many of these the others answer."""
+    """How much to measure: rows, queries, and how many of these the others answer.
+
+    ``groups`` have one value each, and one group has so many ``values``.
+    """
 
     rows: int
     queries: int
     asked: int
     repeats: int
+    groups: int = 1_000_000
+    values: int = 10_000_000
 
 
 FULL = Scale(rows=2_000_000, queries=256, asked=4, repeats=1)
-QUICK = Scale(rows=100_000, queries=32, asked=4, repeats=1)
+QUICK = Scale(rows=100_000, queries=32, asked=4, repeats=1, groups=100_000, values=2_000_000)
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class Question:
         windows: How many times the best of the others 256 windows are to be, and predicates.
         error: By how much answers may differ, relative to themselves.
         column: The column that it reads, for an exact sum to compare with.
+        asked: At most so many queries the others answer: some take them minutes.
     """
 
     name: str
@@ -65,6 +72,7 @@ class Question:
     predicates: float
     error: float = 0.0
     column: str = "v"
+    asked: int = 4
 
     @property
     def top(self) -> bool:
@@ -80,7 +88,7 @@ QUESTIONS = (
     ),
     Question(
         "exact p50, p95, p99", "percentiles", "percentile(p, array(0.5, 0.95, 0.99))",
-        "quantile_cont(p, [0.5, 0.95, 0.99])", _P, 10, 3, 1e-12, "p",
+        "quantile_cont(p, [0.5, 0.95, 0.99])", _P, 10, 3, 1e-12, "p", 2,
     ),
     Question(
         "top_k(10)", "frequent", "top_k(v, 10)", "",
@@ -88,14 +96,14 @@ QUESTIONS = (
     ),
     Question(
         "approx_percentile", "approximate", "approx_percentile(p, array(0.5, 0.95, 0.99))",
-        "approx_quantile(p, [0.5, 0.95, 0.99])", _P, 10, 10, 0.1, "p",
+        "approx_quantile(p, [0.5, 0.95, 0.99])", _P, 10, 10, 0.1, "p", 2,
     ),
     Question(
         "approx_count_distinct", "approximate", "approx_count_distinct(v)",
         "approx_count_distinct(v)", "[pl.col('v').approx_n_unique()]", 10, 10, 0.25,
     ),
 )  # fmt: skip
-PARTS = tuple(dict.fromkeys(question.part for question in QUESTIONS))
+PARTS = (*dict.fromkeys(question.part for question in QUESTIONS), "groups")
 
 
 @dataclass(frozen=True)
@@ -159,20 +167,26 @@ def run_at(scale: Scale, parts: Sequence[str] = PARTS) -> Report:
                 promise = f"{question.name} over {what}, against an exact sum"
                 checks.append(Check(promise, 10, seconds["Muntin"] / exact))
         step(f"{question.name}, one query")
-        one = Scale(scale.rows, 1, 1, max(scale.repeats, 3))
+        one = replace(scale, queries=1, asked=1, repeats=max(scale.repeats, 3))
         seconds = compared(table, question, [Window(10 * MINUTE, MINUTE, 0)], one)
         found.append(_row(f"{question.name}, one query", seconds))
         step("; ".join(found[-1]))
         promise = f"{question.name}, one query, against the best of the others"
         checks.append(Check(promise, 3, 1 / _ahead(seconds)))
+    sections: list[Section] = []
+    if "groups" in parts:
+        step("a million groups, and one of many values")
+        sections.append(extremes.section(scale.groups, scale.values, checks))
     columns = ("aggregate", *(f"{side}, s" for side in SIDES), "best / Muntin")
     data = (
         f"{scale.rows:,} seeded rows over 6.5 hours; the others answer {scale.asked} of the "
         "queries, scaled up to all; seconds of processor time"
     )
-    section = Section("aggregates over all values of windows", columns, tuple(found))
+    if found:
+        title = "aggregates over all values of windows"
+        sections.insert(0, Section(title, columns, tuple(found)))
     uses = ("duckdb", "polars")
-    return Report("holistic", data, sections=(section,), checks=tuple(checks), uses=uses)
+    return Report("holistic", data, sections=tuple(sections), checks=tuple(checks), uses=uses)
 
 
 def _ahead(seconds: Mapping[str, float]) -> float:
@@ -190,21 +204,22 @@ def compared(
     """Processor seconds of all sides for all queries, whose answers are the same."""
     connection, frame = _connect(table), _frame(table)
     text = ";\n".join(_ours(question, number, each) for number, each in enumerate(listed))
-    places = range(0, len(listed), max(len(listed) // scale.asked, 1))
+    places = range(0, len(listed), max(len(listed) // min(scale.asked, question.asked), 1))
     asked = {place: _theirs(question, listed[place]) for place in places}
-    answers = muntin.aggregate(table, text, time="ts")
-    for place, sql in asked.items():
-        mine = answers.table(f"q{place}").select(["window_end", "a"]).to_pylist()
-        check(question, mine, connection.sql(sql).fetchall())
-        _check_polars(question, mine, _polars(frame, question, listed[place]), listed[place])
-    ours = _seconds(lambda: muntin.aggregate(table, text, time="ts"), scale.repeats)
-    share = len(listed) / len(asked)
-    duck = _seconds(
+    # Once over few rows, for what is compiled or loaded on first use.
+    muntin.aggregate(table.slice(0, 1000), text, time="ts")
+    ours, answers = _timed(lambda: muntin.aggregate(table, text, time="ts"), scale.repeats)
+    duck, theirs = _timed(
         lambda: [connection.sql(sql).fetchall() for sql in asked.values()], scale.repeats
     )
-    frames = _seconds(
+    frames, others = _timed(
         lambda: [_polars(frame, question, listed[place]) for place in asked], scale.repeats
     )
+    for place, rows_found, frame_found in zip(asked, theirs, others, strict=True):
+        mine = answers.table(f"q{place}").select(["window_end", "a"]).to_pylist()
+        check(question, mine, rows_found)
+        _check_polars(question, mine, frame_found, listed[place])
+    share = len(listed) / len(asked)
     return {"Muntin": ours, "DuckDB": duck * share, "polars": frames * share}
 
 
@@ -213,16 +228,17 @@ def summed(table: pa.Table, question: Question, listed: Sequence[Window], scale:
     plain = replace(question, ours=f"sum({question.column})")
     text = ";\n".join(_ours(plain, number, each) for number, each in enumerate(listed))
     muntin.aggregate(table, text, time="ts")
-    return _seconds(lambda: muntin.aggregate(table, text, time="ts"), max(scale.repeats, 3))
+    return _timed(lambda: muntin.aggregate(table, text, time="ts"), max(scale.repeats, 3))[0]
 
 
-def _seconds(work: Callable[[], Any], repeats: int) -> float:
-    taken = []
+def _timed(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """The median of processor seconds, and what was found."""
+    taken, found = [], None
     for _ in range(repeats):
         begin = time.process_time()
-        work()
+        found = work()
         taken.append(time.process_time() - begin)
-    return sorted(taken)[len(taken) // 2]
+    return sorted(taken)[len(taken) // 2], found
 
 
 def _connect(table: pa.Table) -> Any:

@@ -174,7 +174,7 @@ class Part:
 
     Parts of the same kind over the same argument expressions hold the same numbers, so one
     accumulator serves all aggregates that ask for it. `args` says which of the aggregate's
-    arguments the part is fed with and is no part of its identity.
+    arguments the part is fed with and is not part of its identity.
 
     >>> Part("sum", (pa.float64(),)) == Part("sum", (pa.float64(),), args=(1,))
     True
@@ -186,7 +186,7 @@ class Part:
 
     @property
     def invertible(self) -> bool:
-        """Whether cells can be subtracted; sliding then costs two operations a window."""
+        """Whether cells can be subtracted; sliding then costs two operations per window."""
         return self.kind in INVERTIBLE
 
     @property

@@ -62,6 +62,8 @@ class Guarantees:
 
     def otherwise(self, told: Guarantees) -> Guarantees:
         """What is said here, and elsewhere what others say."""
+        if told in (UNSAID, self):
+            return self
         return Guarantees(
             **{
                 each.name: getattr(told, each.name) if own is None else own

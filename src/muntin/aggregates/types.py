@@ -45,7 +45,7 @@ def is_ordered(kind: pa.DataType) -> bool:
 
 
 def require_number(name: str, kind: pa.DataType) -> None:
-    """Refuse an argument that is no number."""
+    """Refuse an argument that is not a number."""
     if not is_number(kind):
         raise AggregateError(
             f"{name} takes a number, not {kind}", hint="CAST the argument, for example to DOUBLE"
@@ -53,7 +53,7 @@ def require_number(name: str, kind: pa.DataType) -> None:
 
 
 def require_integer(name: str, kind: pa.DataType) -> None:
-    """Refuse an argument that is no integer."""
+    """Refuse an argument that is not an integer."""
     if not pa.types.is_integer(kind):
         raise AggregateError(
             f"{name} takes an integer, not {kind}", hint="CAST the argument, for example to BIGINT"
@@ -70,7 +70,7 @@ def require_ordered(name: str, kind: pa.DataType) -> None:
 
 
 def require_boolean(name: str, kind: pa.DataType) -> None:
-    """Refuse an argument that is no condition."""
+    """Refuse an argument that is not a condition."""
     if not pa.types.is_boolean(kind):
         raise AggregateError(
             f"{name} takes a condition, not {kind}", hint="compare the argument: x > 0"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from aggregates.cases import (
     CASES,
+    KINDS,
     answers,
     arrays,
     case_id,
@@ -87,7 +88,7 @@ def through_ipc(column):
         return by_part.from_arrow(column.part, reader.read_next_batch())
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_id)
+@pytest.mark.parametrize("case", KINDS, ids=case_id)
 @relaxed
 @given(data=st.data())
 def test_sliding_equals_recomputation(case, data):
@@ -109,7 +110,7 @@ def test_sliding_equals_recomputation(case, data):
     assert_cells(resolved, [column.slide(starts, ends) for column in cols], windows)
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_id)
+@pytest.mark.parametrize("case", KINDS, ids=case_id)
 @relaxed
 @given(data=st.data())
 def test_taken_cells_go_their_own_way(case, data):
@@ -126,7 +127,7 @@ def test_taken_cells_go_their_own_way(case, data):
     assert_cells(resolved, taken, [rows[3] + rows[0], rows[0] + rows[1], rows[0] + rows[2]])
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_id)
+@pytest.mark.parametrize("case", KINDS, ids=case_id)
 def test_no_cells_and_no_rows(case):
     resolved = resolve(*case)
     nothing = np.empty(0, np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -74,7 +74,7 @@ class PartColumn(ABC):
 
     @abstractmethod
     def to_arrow(self) -> pa.RecordBatch:
-        """A snapshot, one row a cell."""
+        """A snapshot, one row per cell."""
 
     @classmethod
     @abstractmethod
@@ -89,18 +89,19 @@ def grown(array: npt.NDArray[np.generic], size: int, fill: int = 0) -> npt.NDArr
     return out
 
 
-# From rows of integers to sums of some of them. These may wrap around, and back.
-Sums = Callable[[Ints], Ints]
+# From rows of integers, in one array or several, to sums of some of them. These may wrap around,
+# and back.
+Sums = Callable[..., Ints]
 
 
 class AdditiveColumn(PartColumn):
     """Counts and exact sums: whatever adds up rows of integers can combine their cells."""
 
     @abstractmethod
-    def summed(self, sums: Sums) -> Self:
-        """A column whose cells are sums of own cells, of each at most once.
+    def summed(self, sums: Sums, others: Sequence[Self] = ()) -> Self:
+        """A column whose cells are sums of own cells and those of others, of each at most once.
 
-        ``sums`` is called for every array of the column.
+        ``sums`` is called for every array of the column, together with those of the others.
         """
 
     def roll_up(self, starts: Ints, ends: Ints, cells: Ints, size: int) -> Self:

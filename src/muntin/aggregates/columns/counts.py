@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -69,9 +70,10 @@ class CountColumn(AdditiveColumn):
 
         return slide
 
-    def summed(self, sums: Sums) -> Self:
+    def summed(self, sums: Sums, others: Sequence[Self] = ()) -> Self:
         """Sums of counters."""
-        return type(self)(self.part, sums(self.counts[:, None])[:, 0])
+        counts = [each.counts[:, None] for each in (self, *others)]
+        return type(self)(self.part, sums(*counts)[:, 0])
 
     def resize(self, size: int) -> None:
         """Grow with zeros."""

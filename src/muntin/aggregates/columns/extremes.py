@@ -113,6 +113,10 @@ class ExtremeColumn(PartColumn):
             marks = slide_sums(self.marks[:, None].astype(np.int64), starts, ends)[:, 0] > 0
         return type(self)(self.part, least, self.values.copy(), marks)
 
+    def of_codes(self, least: Ints) -> Self:
+        """A column of other cells, whose smallest codes are given; without marks."""
+        return type(self)(self.part, least, self.values.copy(), None)
+
     def resize(self, size: int) -> None:
         """Grow with cells that hold no value."""
         self.least = grown(self.least, size, kernels.NOTHING)  # type: ignore[assignment]

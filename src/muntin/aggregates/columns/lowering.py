@@ -1,4 +1,4 @@
-"""Answers from columns of parts, one function a family of aggregates."""
+"""Answers from columns of parts, one function per family of aggregates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from muntin.aggregates.columns.codes import decimal_array
 from muntin.aggregates.columns.holistic import values
 from muntin.aggregates.columns.holistic.frequent import lower_lists
 from muntin.aggregates.columns.holistic.histograms import lower_percentiles
-from muntin.aggregates.columns.holistic.registers import lower_counts
+from muntin.aggregates.columns.holistic.register_windows import lower_counts
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.exact import forms
 from muntin.aggregates.exact.limbs import LOW32, ORIGIN, Digits, multiply

@@ -42,7 +42,7 @@ class PowerColumn(SumColumn):
         if low > high:
             return
         self._reserve(len(cells))
-        self._widen(low, high + -(-bits // 32) + 2)
+        self.widen(low, high + -(-bits // 32) + 2)
         add_products(self.limbs, self.base, cells, numbers[0], numbers[-1], power)
 
 

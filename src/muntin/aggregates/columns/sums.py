@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self, cast
 
 import numpy as np
@@ -42,6 +42,19 @@ _DECIMAL_ADDERS: _Adders = {
     True: (kernels.add_decimal_squares, 8),
 }
 _NO_SPECIALS = np.zeros((0, 3), np.int64)
+
+
+def align(columns: Sequence[SumColumn]) -> None:
+    """Let all columns have the same window of exponents, and specials if any has them."""
+    wide = [each for each in columns if each.limbs.shape[1]]
+    if wide:
+        low = min(each.base for each in wide)
+        high = max(each.base + each.limbs.shape[1] for each in wide)
+        for each in columns:
+            each.widen(low, high)
+    if any(each.specials is not None for each in columns):
+        for each in columns:
+            each.keep_specials()
 
 
 class SumColumn(AdditiveColumn):
@@ -101,7 +114,7 @@ class SumColumn(AdditiveColumn):
             self._add_integers(add, reach, cells, integers(values))
 
     def _add_integers(self, add: _Adder, reach: int, cells: Ints, values: Ints) -> None:
-        self._widen(kernels.ONE_LIMB, kernels.ONE_LIMB + reach)
+        self.widen(kernels.ONE_LIMB, kernels.ONE_LIMB + reach)
         add(self.limbs, kernels.ONE_LIMB - self.base, cells, values)
 
     def _add_doubles(self, cells: Ints, bits: Ints, squares: bool) -> None:
@@ -115,15 +128,16 @@ class SumColumn(AdditiveColumn):
             # One look at the rest, so that a batch stops for its exponents only once.
             low, high = double_kernels.double_range(cells, bits, row, scale, reach)
             if low < high:
-                self._widen(low, high)
+                self.widen(low, high)
             if not np.isfinite(bits[row : row + 1].view(np.float64)[0]):
-                self._keep_specials()
+                self.keep_specials()
 
     def _marks(self) -> Ints:
         """The specials for a kernel, which takes no None."""
         return _NO_SPECIALS if self.specials is None else self.specials
 
-    def _keep_specials(self) -> None:
+    def keep_specials(self) -> None:
+        """Count NaN and infinities from now on, if they are not counted yet."""
         if self.specials is None:
             self.specials = np.zeros((len(self), self.special_kinds), np.int64)
 
@@ -136,10 +150,10 @@ class SumColumn(AdditiveColumn):
         self._reserve(added)
         width = other.limbs.shape[1]
         if width:
-            self._widen(other.base, other.base + width)
+            self.widen(other.base, other.base + width)
             kernels.add_limbs(self.limbs, other.base - self.base, cells, other.limbs)
         if other.specials is not None:
-            self._keep_specials()
+            self.keep_specials()
             kernels.add_limbs(self._marks(), 0, cells, other.specials)
 
     def take(self, indices: Ints) -> Self:
@@ -167,13 +181,18 @@ class SumColumn(AdditiveColumn):
 
         return slide
 
-    def summed(self, sums: Sums) -> Self:
+    def summed(self, sums: Sums, others: Sequence[Self] = ()) -> Self:
         """Sums of limbs, with room for the carries of all cells."""
-        if self.load * len(self) > LOAD_LIMIT:
-            self.settle()
-        specials = None if self.specials is None else sums(self.specials)
-        load = self.load * max(len(self), 1)
-        return type(self)(self.part, sums(self.limbs), self.base, load, specials)
+        columns = (self, *others)
+        if sum(each.load * len(each) for each in columns) > LOAD_LIMIT:
+            for each in columns:
+                each.settle()
+        align(columns)
+        load = max(sum(each.load * len(each) for each in columns), self.load)
+        marks = [each.specials for each in columns if each.specials is not None]
+        specials = sums(*marks) if marks else None
+        limbs = sums(*(each.limbs for each in columns))
+        return type(self)(self.part, limbs, self.base, load, specials)
 
     def resize(self, size: int) -> None:
         """Grow with zeros."""
@@ -188,13 +207,13 @@ class SumColumn(AdditiveColumn):
         """
         if self.load > 1 and self.limbs.shape[1]:
             while kernels.settle_carries(self.limbs) >= 2**31:
-                self._widen(self.base, self.base + self.limbs.shape[1] + 1)
+                self.widen(self.base, self.base + self.limbs.shape[1] + 1)
         self.load = min(self.load, 1)
 
     def normalize(self) -> None:
         """Settle all carries: equal sums then have equal limbs, and the top one has 32 bits."""
         while self.limbs.shape[1] and kernels.settle_carries(self.limbs) >= 2**31:
-            self._widen(self.base, self.base + self.limbs.shape[1] + 1)
+            self.widen(self.base, self.base + self.limbs.shape[1] + 1)
         self.load = min(self.load, 1)
 
     def negate(self) -> None:
@@ -204,11 +223,11 @@ class SumColumn(AdditiveColumn):
     def reserve(self, base: int, width: int, added: int) -> None:
         """Make room for `added` numbers in any one cell, over `width` limbs from `base` on."""
         self._reserve(added)
-        self._widen(base, base + width)
+        self.widen(base, base + width)
 
     def add_specials(self, cells: Ints, marks: Ints) -> None:
         """Add counts of what is counted apart."""
-        self._keep_specials()
+        self.keep_specials()
         kernels.add_limbs(self._marks(), 0, cells, marks)
 
     def _reserve(self, added: int) -> None:
@@ -221,7 +240,7 @@ class SumColumn(AdditiveColumn):
             )
         self.load += added
 
-    def _widen(self, low: int, high: int) -> None:
+    def widen(self, low: int, high: int) -> None:
         """Make the window cover limbs `low` to `high`."""
         width = self.limbs.shape[1]
         if width:
@@ -254,7 +273,7 @@ class SumColumn(AdditiveColumn):
     def to_arrow(self) -> pa.RecordBatch:
         """Limbs as lists of one length; the window and load as metadata."""
         if self.limbs.shape[1] == 0:
-            self._widen(self.base, self.base + 1)
+            self.widen(self.base, self.base + 1)
         columns = {"limbs": as_lists(self.limbs)}
         if self.specials is not None:
             columns["specials"] = as_lists(self.specials)
@@ -285,16 +304,16 @@ class LogColumn(SumColumn):
         bits = double_bits(args[0])
         # A logarithm's limbs reach up to twice what a number's do.
         self._reserve(2 * len(cells))
-        self._widen(_BASE, _BASE + _WIDTH)
+        self.widen(_BASE, _BASE + _WIDTH)
         row = 0
         while row < len(cells):
             row = logarithms.add_logs(self.limbs, self._marks(), cells, bits, row)
             if row < len(cells):
-                self._keep_specials()
+                self.keep_specials()
 
     def powers(self, counts: Ints, mean: bool) -> npt.NDArray[np.float64]:
         """Two to each sum, or to each sum divided by its count; specials are not looked at."""
-        self._widen(_BASE, _BASE + _WIDTH)
+        self.widen(_BASE, _BASE + _WIDTH)
         out = logarithms.powers(self.limbs, counts, mean).view(np.float64)
         if mean:
             # Counts too large for the kernel's division; a handful of cells in a lifetime.

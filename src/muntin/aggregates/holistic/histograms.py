@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from muntin.aggregates.algebra import HISTOGRAM, REQUIRED, BuiltIn, Part
 from muntin.aggregates.extremes import greatest, least
+from muntin.aggregates.holistic.percentiles import Fractions
 from muntin.aggregates.holistic.runs import Run, united
 from muntin.aggregates.types import require_number
 from muntin.errors import AggregateError
@@ -26,7 +27,7 @@ class Histogram(NamedTuple):
     buckets: Run = ()
 
 
-class ApproxPercentile(BuiltIn):
+class ApproxPercentile(Fractions, BuiltIn):
     """The value that a fraction of all values do not exceed, within a relative error.
 
     Buckets are those of the doubles' leading bits, each power of two in equal parts, with zero and
@@ -48,30 +49,13 @@ class ApproxPercentile(BuiltIn):
 
     def check(self) -> None:
         """Fractions lie between 0 and 1, the error between 0.0001 and 1."""
-        given, error = self.given
-        wrong = [p for p in self.fractions if not isinstance(p, int | float) or not 0 <= p <= 1]
-        if wrong or not self.fractions:
-            raise AggregateError(
-                f"{self.name} takes a fraction from 0 to 1, or an array of such, not "
-                f"{wrong[0] if wrong else given!r}",
-                hint=f"write {self.name}(x, 0.95), or {self.name}(x, array(0.5, 0.95))",
-            )
+        self.check_fractions()
+        error = self.given[1]
         if not isinstance(error, int | float) or not error >= _LEAST_ERROR:
             raise AggregateError(
                 f"{self.name} takes a relative error from {_LEAST_ERROR} on, not {error!r}",
                 hint=f"write {self.name}(x, 0.95, 0.01), or an accuracy as in Spark, such as 1000",
             )
-
-    @property
-    def fractions(self) -> tuple[Any, ...]:
-        """The fractions that are asked for."""
-        given = self.given[0]
-        return given if isinstance(given, tuple) else (given,)
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether an array was asked for."""
-        return isinstance(self.given[0], tuple)
 
     @property
     def bits(self) -> int:

@@ -14,22 +14,11 @@ from muntin.aggregates.types import is_number, require_number, require_ordered
 from muntin.errors import AggregateError
 
 
-class _Placed(Runs):
-    """The values at some fractions of the way from the least to the greatest."""
+class Fractions:
+    """The fractions of all values that an aggregate is asked for: one of them, or an array."""
 
-    constants: ClassVar[dict[str, Any]] = {"p": REQUIRED, "descending": False}
-    sample: ClassVar[tuple[Any, ...]] = (0.5,)
-
-    def check(self) -> None:
-        """Fractions lie between 0 and 1."""
-        given, descending = self.given
-        wrong = [p for p in self.fractions if not isinstance(p, int | float) or not 0 <= p <= 1]
-        if wrong or not self.fractions or not isinstance(descending, bool):
-            shown = wrong[0] if wrong else descending if self.fractions else given
-            raise AggregateError(
-                f"{self.name} takes a fraction from 0 to 1, or an array of such, not {shown!r}",
-                hint=f"write {self.name}(x, 0.95), or {self.name}(x, array(0.5, 0.95))",
-            )
+    name: ClassVar[str]
+    given: tuple[Any, ...]
 
     @property
     def fractions(self) -> tuple[Any, ...]:
@@ -41,6 +30,34 @@ class _Placed(Runs):
     def is_listed(self) -> bool:
         """Whether an array was asked for."""
         return isinstance(self.given[0], tuple)
+
+    def check_fractions(self) -> None:
+        """Refuse what does not lie between 0 and 1, and an array of nothing."""
+        wrong = [p for p in self.fractions if not isinstance(p, int | float) or not 0 <= p <= 1]
+        if wrong or not self.fractions:
+            raise AggregateError(
+                f"{self.name} takes a fraction from 0 to 1, or an array of such, not "
+                f"{wrong[0] if wrong else self.given[0]!r}",
+                hint=f"write {self.name}(x, 0.95), or {self.name}(x, array(0.5, 0.95))",
+            )
+
+
+class _Placed(Fractions, Runs):
+    """The values at some fractions of the way from the least to the greatest."""
+
+    constants: ClassVar[dict[str, Any]] = {"p": REQUIRED, "descending": False}
+    sample: ClassVar[tuple[Any, ...]] = (0.5,)
+
+    def check(self) -> None:
+        """Fractions lie between 0 and 1."""
+        self.check_fractions()
+        descending = self.given[1]
+        if not isinstance(descending, bool):
+            raise AggregateError(
+                f"{self.name} counts from the greatest value on if its third argument is true, "
+                f"which is {descending!r}",
+                hint=f"write {self.name}(x, 0.95, true), or leave it out",
+            )
 
     @property
     def is_descending(self) -> bool:

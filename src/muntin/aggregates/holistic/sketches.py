@@ -78,7 +78,7 @@ class ApproxCountDistinct(BuiltIn):
 
     def lower(self, partial: tuple[int, ...]) -> int:
         """How many hashes, or the estimate."""
-        from muntin.aggregates.columns.holistic.registers import estimates  # noqa: PLC0415
+        from muntin.aggregates.columns.holistic.register_windows import estimates  # noqa: PLC0415
 
         if not partial or partial[0] >= 0:
             return len(partial)

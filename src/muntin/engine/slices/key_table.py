@@ -207,7 +207,7 @@ def _text_bytes(column: pa.Array) -> tuple[Bools, Ints, Bytes]:
     large = column.cast(pa.large_binary()) if len(column) else pa.array([], pa.large_binary())
     valid = large.is_valid().to_numpy(zero_copy_only=False)
     if large.null_count:
-        # The bytes beneath a NULL, if there are any, are no part of the key.
+        # The bytes beneath a NULL, if there are any, are not part of the key.
         large = large.fill_null(b"")
     _, offsets, data = large.buffers()
     if offsets is None:

@@ -53,10 +53,9 @@ class MovingSlices:
 
     @staticmethod
     def keeps_log(node: Partials) -> bool:
-        """Whether sealed entries of these partials are numbers that stay as they are.
+        """Whether sealed entries of these partials can be written once and read by others.
 
-        Then they can be written once and read where they lie. Python objects cannot, and codes of
-        strings move as others come.
+        Python objects cannot, nor can extremes of strings, whose codes move as others come.
         """
         parts = [accumulator.part for accumulator in node.accumulators]
         return MovingSlices.takes(node) and all(is_plain(part) for part in parts)

@@ -16,12 +16,12 @@ from muntin._typing import Ints
 from muntin.aggregates.algebra import Part
 from muntin.engine.slices.array_pack import Arrays, inside, under
 from muntin.engine.slices.finals.pieces import Objects, column_of
+from muntin.engine.slices.finals.positioned import ARROW, Positioned, united_entries
 from muntin.engine.slices.finals.totals import united_lanes
 from muntin.engine.slices.open_log import Run
 from muntin.engine.slices.places import Chains
 from muntin.engine.slices.recency import Recency
 from muntin.engine.slices.stretches import Stretched, Trail, leave_trail
-from muntin.engine.slices.values.blocks import SealedValues
 
 _FEW = 256
 # One in so many entries may be room that is not used: each is moved as often before it leaves.
@@ -212,7 +212,12 @@ class SealedLog:
         firsts = np.concatenate([each.firsts for each in self._slices])
         live = slice(int(np.searchsorted(firsts, begin)), None)
         sizes = np.diff(np.append(firsts[live], self.end))
-        columns = tuple(column.raw(owners, skip) for column in self.columns)
+        columns = tuple(
+            column.between(begin, self.end)
+            if isinstance(column, Positioned)
+            else column.raw(owners, skip)
+            for column in self.columns
+        )
         return Run(np.repeat(starts[live], sizes), owners.astype(np.int64), columns)
 
     @property
@@ -229,8 +234,12 @@ class SealedLog:
         found |= {"starts": held.starts[at:], "positions": held.firsts[at:]}
         found["span"] = np.array([first, self.end])
         for number, column in enumerate(self.columns):
-            assert not isinstance(column, Objects | SealedValues)
-            found |= under(f"{number}/", column.stretch(rows))
+            assert not isinstance(column, Objects)
+            if isinstance(column, Positioned):
+                own = column.stretch(first, self.end)
+            else:
+                own = column.stretch(rows)
+            found |= under(f"{number}/", own)
         return found
 
     def base_arrays(self) -> Arrays:
@@ -240,8 +249,9 @@ class SealedLog:
         found["span"] = np.array([self.begin, self.end])
         found |= under("recent/", self._recent.arrays(self.places.slots))
         for number, column in enumerate(self.columns):
-            assert not isinstance(column, Objects | SealedValues)
-            found |= under(f"{number}/", column.base_arrays(places))
+            assert not isinstance(column, Objects)
+            if not isinstance(column, Positioned):
+                found |= under(f"{number}/", column.base_arrays(places))
         return found
 
     def rebase(self, arrays: Arrays, stretches: Sequence[Arrays]) -> None:
@@ -250,7 +260,13 @@ class SealedLog:
         self.begin, self.end = arrays["span"].tolist()
         self._recent.restore(inside(arrays, "recent/"))
         for number, column in enumerate(self.columns):
-            assert not isinstance(column, Objects | SealedValues)
+            assert not isinstance(column, Objects)
+            if isinstance(column, Positioned):
+                column.forget(self.begin)
+                for each in stretches:
+                    first = int(each["span"][0])
+                    column.keep(first, each["owners"], inside(each, f"{number}/"))
+                continue
             column.rebase(inside(arrays, f"{number}/"))
             for each in stretches:
                 column.keep(inside(each, f"{number}/"))
@@ -279,6 +295,8 @@ def united(stretches: Sequence[Arrays]) -> Arrays:
         if name.endswith("/lanes"):
             fit = f"{name.removesuffix('lanes')}fit"
             found[name], found[fit] = united_lanes(given, [each[fit] for each in stretches])
+        elif name.endswith(f"/{ARROW}"):
+            found[name] = united_entries(given)
         elif not name.endswith("/fit"):
             found[name] = np.concatenate(given)
     found["span"] = found["span"][[0, -1]]

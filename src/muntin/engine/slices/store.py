@@ -148,11 +148,18 @@ class SliceStore:
         """All partials, each slice and group once."""
         if self.moving is not None:
             return self.moving.table()
-        if self._pending:
-            before = [self._merged.as_batch()] if self._merged.starts.size else []
-            self._merged = merge(self.node, [*before, *self._pending])
+        batches = self.batches()
+        if self._pending and batches is not None:
+            self._merged = merge(self.node, batches)
             self._pending = []
         return self._merged
+
+    def batches(self) -> list[PartialBatch] | None:
+        """All partials as they came, those merged before at the front; None where finals move."""
+        if self.moving is not None:
+            return None
+        before = [self._merged.as_batch()] if self._merged.starts.size else []
+        return [*before, *self._pending]
 
     def evict(self, before: int) -> None:
         """Forget slices that start before a time, and groups that have no other."""

@@ -20,9 +20,9 @@ from muntin._typing import Floats, Ints
 from muntin.aggregates.algebra import HISTOGRAM, Lowered, Part
 from muntin.aggregates.columns.arrow_views import double_bits
 from muntin.aggregates.columns.codes import IntegerCoder
+from muntin.aggregates.columns.holistic.clustered_windows import windows_of
 from muntin.aggregates.columns.holistic.rows import Rows
 from muntin.aggregates.columns.holistic.runs import RunColumn
-from muntin.aggregates.columns.holistic.value_windows import windows_of
 
 if TYPE_CHECKING:
     from muntin.aggregates.registry import ResolvedAggregate

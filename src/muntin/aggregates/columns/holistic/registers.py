@@ -1,35 +1,27 @@
 """HyperLogLog registers as a column: hashes of few values, or the registers of many.
 
-A cell's codes are hashes, which are not negative, or registers: `-1 - (64 * place + rank)`. Windows
-are not written out: all windows of all queries are read off marks of where each code, and each rank
-of a register, was last seen.
+A cell's codes are hashes, which are not negative, or registers: `-1 - (64 * place + rank)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from muntin._compiled import compiled
-from muntin._typing import Bools, Ints
-from muntin.aggregates.algebra import REGISTERS, Lowered, Part
+from muntin._typing import Ints
+from muntin.aggregates.algebra import REGISTERS, Part
 from muntin.aggregates.columns.arrow_views import decimal_words, integers
 from muntin.aggregates.columns.codes import DictionaryCoder, IntegerCoder, coder
 from muntin.aggregates.columns.column import Slide
-from muntin.aggregates.columns.holistic.rolled_runs import RolledRuns, clusters
 from muntin.aggregates.columns.holistic.rows import Rows
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
-from muntin.aggregates.columns.holistic.value_loops import sum_distinct
 from muntin.aggregates.holistic.sketches import EXACT
 
-if TYPE_CHECKING:
-    from muntin.aggregates.registry import ResolvedAggregate
-
-_RANKS = 64
+RANKS = 64
 _NONE = np.empty(0, np.int64)
 
 
@@ -90,57 +82,6 @@ class RegisterWindows(RunWindows, RegisterColumn):
 def bits_of(part: Part) -> int:
     """How many bits of a hash choose its register."""
     return int(part.kind.removeprefix(REGISTERS))
-
-
-def lower_counts(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
-    """The answers of `approx_count_distinct`."""
-    column = columns[0]
-    if isinstance(column, RunWindows) and not column.is_written:
-        base, lows, highs = column.base, column.lows, column.highs
-    else:
-        base, lows = column, np.arange(len(column))
-        highs = lows + 1
-    counts, estimated = _counted(base, lows, highs, bits_of(column.part))
-    if aggregate.facet:
-        # Three standard errors of the estimate; few values are counted.
-        error = 3 * 1.04 / 2 ** (bits_of(column.part) / 2)
-        far = counts * (1 + error if aggregate.facet == "high" else 1 - error)
-        whole = np.ceil(far) if aggregate.facet == "high" else np.floor(far)
-        counts = np.where(estimated, np.maximum(whole, 0).astype(np.int64), counts)
-    return Lowered(pa.array(counts))
-
-
-def _counted(base: RunColumn, lows: Ints, highs: Ints, bits: int) -> tuple[Ints, Bools]:
-    """How many different values windows have, and which are estimated."""
-    if not isinstance(base, RolledRuns) or base.is_written:
-        ranks, distinct = base.ranked()
-        codes = np.ascontiguousarray(distinct[:, 0])
-        return _count_piece(base.rows.offsets, ranks, codes, lows, highs, bits)
-    counts, estimated = np.zeros(lows.size, np.int64), np.zeros(lows.size, np.bool_)
-    codes = np.ascontiguousarray(base.source.ranked()[1][:, 0])
-    for windows in clusters(lows, highs, base.occurrences()):
-        first, last = int(lows[windows].min()), int(np.maximum(highs, lows)[windows].max())
-        piece = base.piece(first, last)
-        own = lows[windows] - first, highs[windows] - first
-        found = _count_piece(piece.offsets, piece.ranks, codes, *own, bits)
-        counts[windows], estimated[windows] = found
-    return counts, estimated
-
-
-def _count_piece(
-    offsets: Ints, ranks: Ints, codes: Ints, lows: Ints, highs: Ints, bits: int
-) -> tuple[Ints, Bools]:
-    """Count different codes, and estimate where these are many, or registers already."""
-    numbers = np.column_stack((np.ones(codes.size, np.int64), codes < 0)).astype(np.int64)
-    order = np.argsort(highs, kind="stable")
-    found = sum_distinct(offsets, ranks, lows, highs, order, numbers)
-    counts, estimated = found[:, 0].copy(), (found[:, 1] > 0) | (found[:, 0] > EXACT)
-    order = order[estimated[order]]
-    if order.size:
-        # Nothing that lies before is asked about by any window that follows.
-        least = np.minimum.accumulate(lows[order][::-1])[::-1].copy()
-        estimate_windows(offsets, ranks, codes, lows, highs, order, least, bits, counts)
-    return counts, estimated
 
 
 def hashes_of(values: pa.Array) -> Ints:
@@ -221,7 +162,16 @@ def _register(code: int, bits: int) -> int:
     """A code as one number: 64 times the register's place, and the rank."""
     if code < 0:
         return -1 - code
-    return _RANKS * (code >> (63 - bits)) + _rank(code, bits)
+    return RANKS * (code >> (63 - bits)) + _rank(code, bits)
+
+
+@compiled
+def registers_of(codes: Ints, bits: int) -> npt.NDArray[np.int32]:
+    """Codes as numbers of registers and ranks."""
+    out = np.empty(codes.shape[0], np.int32)
+    for i in range(codes.shape[0]):
+        out[i] = _register(codes[i], bits)
+    return out
 
 
 @compiled
@@ -240,117 +190,11 @@ def reduce_codes(offsets: Ints, codes: Ints, bits: int) -> tuple[Ints, Ints]:
         else:
             held[:] = 0
             for i in range(first, last):
-                place, rank = divmod(_register(codes[i], bits), _RANKS)
+                place, rank = divmod(_register(codes[i], bits), RANKS)
                 held[place] = max(held[place], rank)
             for place in range((1 << bits) - 1, -1, -1):
                 if held[place]:
-                    out[at] = -1 - (_RANKS * place + held[place])
+                    out[at] = -1 - (RANKS * place + held[place])
                     at += 1
         ends[cell + 1] = at
     return ends, out[:at].copy()
-
-
-@compiled
-def estimate_windows(
-    offsets: Ints,
-    ranks: Ints,
-    codes: Ints,
-    lows: Ints,
-    highs: Ints,
-    order: Ints,
-    least: Ints,
-    bits: int,
-    out: Ints,
-) -> None:
-    """Estimate how many different values windows of cells have, in order of their ends.
-
-    For each register and rank the last cell is noted that says so. A rank says nothing any more
-    once a higher one was seen later, so few are left: the highest that lies in a window is its
-    register's. After Chabchoub and Hébrail, Sliding HyperLogLog, 2010.
-    """
-    registers = np.empty(codes.shape[0], np.int64)
-    for k in range(codes.shape[0]):
-        registers[k] = _register(codes[k], bits)
-    last = np.full(_RANKS << bits, -1, np.int64)
-    masks = np.zeros(1 << bits, np.uint64)
-    tops = np.zeros(_RANKS + 1, np.int64)
-    at = 0
-    for number in range(order.size):
-        window = order[number]
-        if least[number] >= at:
-            masks[:] = 0
-            at = least[number]
-        while at < highs[window]:
-            for i in range(offsets[at], offsets[at + 1]):
-                register = registers[ranks[i]]
-                place, bit = register // _RANKS, _1U << np.uint64(register % _RANKS)
-                last[register] = at
-                masks[place] = (masks[place] & ~(bit - _1U)) | bit
-            at += 1
-        tops[:] = 0
-        for place in range(masks.shape[0]):
-            mask, top = masks[place], 0
-            while mask:
-                top = _top(mask)
-                if last[_RANKS * place + top] >= lows[window]:
-                    break
-                mask ^= _1U << np.uint64(top)
-                top = 0
-            tops[top] += 1
-        out[window] = _estimate(tops, bits)
-
-
-@compiled
-def _top(mask: np.uint64) -> int:
-    """The highest bit that is set, 0 if none is: ranks begin at 1."""
-    top = 0
-    for step in (32, 16, 8, 4, 2, 1):
-        if mask >> np.uint64(step):
-            mask >>= np.uint64(step)
-            top += step
-    return top
-
-
-@compiled
-def _estimate(tops: Ints, bits: int) -> np.int64:
-    """The number of values, from how many registers have which rank: Ertl's algorithm 6."""
-    most = 63 - bits
-    size = np.float64(np.int64(1) << bits)
-    z = size * _tau(1.0 - tops[most + 1] / size)
-    for rank in range(most, 0, -1):
-        z = 0.5 * (z + tops[rank])
-    z += size * _sigma(tops[0] / size)
-    return np.int64(np.rint(size * size / (2.0 * np.log(2.0) * z)))
-
-
-@compiled
-def _sigma(x: float) -> float:
-    if x == 1.0:
-        return np.inf
-    y, z, before = 1.0, x, -1.0
-    while z != before:
-        x *= x
-        before = z
-        z += x * y
-        y += y
-    return z
-
-
-@compiled
-def _tau(x: float) -> float:
-    if x in (0.0, 1.0):
-        return 0.0
-    y, z, before = 1.0, 1.0 - x, -1.0
-    while z != before:
-        x = np.sqrt(x)
-        before = z
-        y *= 0.5
-        z -= (1.0 - x) ** 2 * y
-    return z / 3.0
-
-
-def estimates(ranks: Sequence[int], bits: int) -> int:
-    """The number of values, from the ranks of the registers that hold something."""
-    tops = np.bincount(np.array(ranks), minlength=_RANKS + 1).astype(np.int64)
-    tops[0] = (1 << bits) - len(ranks)
-    return int(_estimate(tops, bits))

@@ -6,28 +6,15 @@ times what there is, so nothing is written out before it is needed, and then pie
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from muntin._typing import Ints
 from muntin.aggregates.columns.column import PartColumn, Slide
-from muntin.aggregates.columns.holistic.rows import Rows, gathered, spread
+from muntin.aggregates.columns.holistic.rows import Ranges, Rows, gathered, spread
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
 
 # So many occurrences at once are put together, or all of one cluster.
 _AT_ONCE = 1 << 20
-
-
-class Piece(NamedTuple):
-    """The occurrences of some cells, those of several ranges behind one another.
-
-    A value may come several times in a cell, and not in order.
-    """
-
-    offsets: Ints
-    ranks: Ints
-    weights: Ints
 
 
 class RolledRuns(RunColumn):
@@ -40,7 +27,7 @@ class RolledRuns(RunColumn):
         PartColumn.__init__(self, source.part)
         self.source, self._lows, self._highs, self._firsts = source, lows, highs, firsts
         self.values, self.keys = source.values, source.keys
-        self._ranked = None
+        self._ranked = self._weighed = self._labelled = None
         self._whole: RunColumn | None = None
 
     def __len__(self) -> int:
@@ -95,15 +82,9 @@ class RolledRuns(RunColumn):
         sums = np.concatenate(([0], np.cumsum(running[self._highs] - running[self._lows])))
         return np.diff(sums[self._firsts])
 
-    def piece(self, first: int, last: int) -> Piece:
-        """The occurrences of the cells from one to another."""
-        ranges = slice(self._firsts[first], self._firsts[last])
-        sizes = self._highs[ranges] - self._lows[ranges]
-        ends = np.concatenate(([0], np.cumsum(sizes)))
-        at = spread(self._lows[ranges], ends)
-        offsets = ends[self._firsts[first : last + 1] - self._firsts[first]]
-        weights = self.source.rows.weights
-        return Piece(offsets, self.source.ranked()[0][at], weights[at] if weights.size else weights)
+    def ranges(self, first: int, last: int) -> Ranges:
+        """Where the occurrences of the cells from one to another lie in the source."""
+        return Ranges(self._firsts, self._lows, self._highs).between(first, last)
 
 
 def clusters(lows: Ints, highs: Ints, sizes: Ints) -> list[Ints]:

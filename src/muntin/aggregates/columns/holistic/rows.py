@@ -13,6 +13,11 @@ from muntin._typing import Ints
 _WORD = 1 << 62
 # A table of all numbers there can be beats sorting while it is so many times as large.
 _DENSE = 4
+# Half as many different numbers as a table of so many bits has slots are few.
+_FEW_BITS = 19
+# Fewer numbers are sorted in less time than such a table takes to be made.
+_MANY = 1 << 17
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Rows(NamedTuple):
@@ -30,6 +35,33 @@ class Rows(NamedTuple):
     def sizes(self) -> Ints:
         """How many occurrences each cell has."""
         return np.diff(self.offsets)
+
+
+class Ranges(NamedTuple):
+    """Cells as ranges of occurrences: cell c has the ranges from ``firsts[c]`` on.
+
+    Range r has the occurrences from ``lows[r]`` to ``highs[r] - 1``.
+    """
+
+    firsts: Ints
+    lows: Ints
+    highs: Ints
+
+    @classmethod
+    def of(cls, offsets: Ints) -> Ranges:
+        """A range for each cell."""
+        return cls(np.arange(offsets.size), offsets[:-1], offsets[1:])
+
+    def offsets(self) -> Ints:
+        """How many occurrences come before each cell, if those of all lie behind one another."""
+        found: Ints = np.concatenate(([0], np.cumsum(self.highs - self.lows)))[self.firsts]
+        return found
+
+    def between(self, first: int, last: int) -> Ranges:
+        """Some of the cells."""
+        low, high = self.firsts[[first, last]].tolist()
+        firsts = self.firsts[first : last + 1] - low
+        return Ranges(firsts, self.lows[low:high], self.highs[low:high])
 
 
 NO_WEIGHTS = np.empty(0, np.int64)
@@ -57,8 +89,51 @@ def _column_ranks(numbers: Ints) -> tuple[Ints, Ints]:
         held = np.zeros(high - low + 1, np.bool_)
         held[numbers - low] = True
         return (np.cumsum(held) - 1)[numbers - low], np.flatnonzero(held) + low
-    distinct = np.unique(numbers)
-    return np.searchsorted(distinct, numbers), distinct
+    return _ranked(numbers)
+
+
+def _ranked(numbers: Ints) -> tuple[Ints, Ints]:
+    """The rank of each number among the different ones, and these in order.
+
+    Few different numbers are told apart by a table of them, which is much faster than sorting all.
+    """
+    if numbers.size < _MANY:
+        distinct = np.unique(numbers)
+        return np.searchsorted(distinct, numbers), distinct
+    # Kernels are compiled once for arrays that may be written, and once more for others.
+    own = numbers if numbers.flags.writeable and numbers.flags.c_contiguous else numbers.copy()
+    places, found = number_apart(own, _FEW_BITS)
+    if not found.size:
+        distinct = np.unique(numbers)
+        return np.searchsorted(distinct, numbers), distinct
+    order = np.argsort(found)
+    ranks = np.empty(order.size, np.int64)
+    ranks[order] = np.arange(order.size)
+    return ranks[places], found[order]
+
+
+@compiled
+def number_apart(numbers: Ints, bits: int) -> tuple[Ints, Ints]:
+    """A number for each different number, in order of appearance, and these; none if too many.
+
+    A table of two to the power of so many slots holds half as many.
+    """
+    size = np.int64(1) << bits
+    slots, found = np.full(size, -1, np.int32), np.empty(size >> 1, np.int64)
+    out = np.empty(numbers.size, np.int64)
+    many = 0
+    for i in range(numbers.size):
+        number = numbers[i]
+        at = np.int64((np.uint64(number) * _GOLDEN) >> np.uint64(64 - bits))
+        while slots[at] >= 0 and found[slots[at]] != number:
+            at = (at + 1) & (size - 1)
+        if slots[at] < 0:
+            if many == found.size:
+                return out[:0], found[:0]
+            slots[at], found[many] = many, number
+            many += 1
+        out[i] = slots[at]
+    return out, found[:many]
 
 
 def spread(lows: Ints, offsets: Ints) -> Ints:
@@ -94,8 +169,8 @@ def sorted_rows(cells: Ints, codes: Ints, weights: Ints, size: int) -> Rows:
         numbers, low, distinct = codes[:, 0], int(codes.min(initial=0)), None
         span = int(codes.max(initial=0)) - low + 1
         if span * size >= _WORD:
-            distinct = np.unique(numbers)
-            numbers, low, span = np.searchsorted(distinct, numbers), 0, distinct.size
+            numbers, distinct = _ranked(numbers)
+            low, span = 0, distinct.size
         words = cells * span + (numbers - low)
         if not weights.size or weights.max() == 1 == weights.min():
             words.sort()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from muntin._typing import Ints
@@ -51,6 +52,8 @@ class RunColumn(PartColumn):
         self.values = values
         self.keys = keys
         self._ranked: tuple[Rows, tuple[Ints, Ints]] | None = None
+        self._weighed: tuple[Rows, tuple[Ints, int]] | None = None
+        self._labelled: tuple[Rows, tuple[npt.NDArray[np.int32], Ints]] | None = None
 
     @classmethod
     def empty(cls, part: Part, size: int) -> Self:
@@ -236,6 +239,25 @@ class RunColumn(PartColumn):
             self._ranked = self.rows, rank_rows(self.rows.codes)
         return self._ranked[1]
 
+    def weighed(self) -> tuple[Ints, int]:
+        """How often each occurrence is, and all of them together."""
+        if self._weighed is None or self._weighed[0] is not self.rows:
+            ones = np.ones(len(self.rows.codes), np.int64)
+            weights = self.rows.weights if self.weighted else ones
+            self._weighed = self.rows, (weights, int(weights.sum()))
+        return self._weighed[1]
+
+    def labelled(self) -> tuple[npt.NDArray[np.int32], Ints]:
+        """The label of each occurrence's value, the most frequent ones first, and labels' ranks."""
+        if self._labelled is None or self._labelled[0] is not self.rows:
+            ranks, distinct = self.ranked()
+            counts = np.bincount(ranks, self.weighed()[0], len(distinct))
+            order = np.argsort(-counts, kind="stable")
+            labels = np.empty(order.size, np.int32)
+            labels[order] = np.arange(order.size)
+            self._labelled = self.rows, (labels[ranks], order)
+        return self._labelled[1]
+
     def decoded(self, codes: Ints) -> pa.Array:
         """The values of rows of codes."""
         valid = np.ones(len(codes), np.bool_) if codes.shape[1] == 1 else codes[:, 1] == 1
@@ -291,7 +313,7 @@ class RunWindows(RunColumn):
         PartColumn.__init__(self, base.part)
         self.base, self.lows, self.highs = base, lows, np.maximum(highs, lows)
         self.values, self.keys = base.values, base.keys
-        self._ranked = None
+        self._ranked = self._weighed = self._labelled = None
         self._written: Rows | None = None
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 
 from muntin._compiled import compiled
 from muntin._typing import Ints
+from muntin.aggregates.columns.holistic.rows import Ranges
 
 _BITS = 8
 _BLOCK = 1 << _BITS
@@ -13,7 +14,7 @@ _BLOCK = 1 << _BITS
 
 @compiled
 def sum_distinct(
-    offsets: Ints, ranks: Ints, lows: Ints, highs: Ints, order: Ints, numbers: Ints
+    ranges: Ranges, ranks: Ints, lows: Ints, highs: Ints, order: Ints, numbers: Ints
 ) -> Ints:
     """For each window the sum of the numbers of its different values.
 
@@ -21,7 +22,8 @@ def sum_distinct(
     that a window which ends there holds as many values as there are marks in it. `order` sorts
     windows by their ends.
     """
-    width, cells = numbers.shape[1], offsets.size - 1
+    firsts, begins, ends = ranges.firsts, ranges.lows, ranges.highs
+    width, cells = numbers.shape[1], firsts.size - 1
     out = np.zeros((lows.size, width), np.int64)
     last = np.full(numbers.shape[0], -1, np.int64)
     marks = np.zeros((cells, width), np.int64)
@@ -33,16 +35,17 @@ def sum_distinct(
     for window in order:
         low, high = lows[window], highs[window]
         while at < high:
-            for i in range(offsets[at], offsets[at + 1]):
-                rank = ranks[i]
-                before = last[rank]
-                for k in range(width):
-                    if before >= 0:
-                        marks[before, k] -= numbers[rank, k]
-                        blocks[before >> _BITS, k] -= numbers[rank, k]
-                    marks[at, k] += numbers[rank, k]
-                    blocks[at >> _BITS, k] += numbers[rank, k]
-                last[rank] = at
+            for place in range(firsts[at], firsts[at + 1]):
+                for i in range(begins[place], ends[place]):
+                    rank = ranks[i]
+                    before = last[rank]
+                    for k in range(width):
+                        if before >= 0:
+                            marks[before, k] -= numbers[rank, k]
+                            blocks[before >> _BITS, k] -= numbers[rank, k]
+                        marks[at, k] += numbers[rank, k]
+                        blocks[at >> _BITS, k] += numbers[rank, k]
+                    last[rank] = at
             at += 1
         first, final = (low + _BLOCK - 1) >> _BITS, high >> _BITS
         for k in range(width):
@@ -63,10 +66,11 @@ def sum_distinct(
 
 @compiled
 def count_distinct(
-    offsets: Ints, ranks: Ints, lows: Ints, highs: Ints, order: Ints, size: int
+    ranges: Ranges, ranks: Ints, lows: Ints, highs: Ints, order: Ints, size: int
 ) -> Ints:
     """How many different values each window has: as `sum_distinct` of ones, in less time."""
-    cells = offsets.size - 1
+    firsts, begins, ends = ranges.firsts, ranges.lows, ranges.highs
+    cells = firsts.size - 1
     out = np.zeros(lows.size, np.int64)
     last = np.full(size, -1, np.int32)
     marks = np.zeros(cells, np.int32)
@@ -79,15 +83,16 @@ def count_distinct(
         low, high = lows[window], highs[window]
         while at < high:
             fresh = 0
-            for i in range(offsets[at], offsets[at + 1]):
-                rank = ranks[i]
-                before = last[rank]
-                if before != at:
-                    if before >= 0:
-                        marks[before] -= 1
-                        blocks[before >> _BITS] -= 1
-                    last[rank] = at
-                    fresh += 1
+            for place in range(firsts[at], firsts[at + 1]):
+                for i in range(begins[place], ends[place]):
+                    rank = ranks[i]
+                    before = last[rank]
+                    if before != at:
+                        if before >= 0:
+                            marks[before] -= 1
+                            blocks[before >> _BITS] -= 1
+                        last[rank] = at
+                        fresh += 1
             marks[at] += fresh
             blocks[at >> _BITS] += fresh
             at += 1

@@ -13,7 +13,7 @@ from muntin._typing import Ints
 from muntin.aggregates.algebra import Lowered, Part
 from muntin.aggregates.columns.arrow_views import double_bits
 from muntin.aggregates.columns.counts import CountColumn
-from muntin.aggregates.columns.holistic.value_windows import windows_of
+from muntin.aggregates.columns.holistic.clustered_windows import windows_of
 from muntin.aggregates.columns.holistic.windows import Windows
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.aggregates.holistic.frequencies import Frequent

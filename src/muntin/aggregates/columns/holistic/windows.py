@@ -24,12 +24,14 @@ class Windows(ABC):
         occurrences: At most so many different values each window has.
         is_listed: Whether windows hold lists, whose values are all counted.
         longest: The most bytes that a value has.
+        known: At most so many bytes all different values together have.
     """
 
     totals: Ints
     occurrences: Ints
     is_listed: bool
     longest: int
+    known: int = 1 << 62
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -52,7 +54,10 @@ class Windows(ABC):
         Judged by the window's own values: different ones, or all of a list.
         """
         many = self.totals if self.is_listed else self.occurrences
-        doubtful = np.flatnonzero((many > most) | (many > most_bytes // max(self.longest, 1)))
+        least = most
+        if self.is_listed or self.known > most_bytes:
+            least = min(most, most_bytes // max(self.longest, 1))
+        doubtful = np.flatnonzero(many > least)
         if not doubtful.size:
             return doubtful
         counts, sizes = self.only(doubtful).measured()

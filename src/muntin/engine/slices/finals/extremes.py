@@ -1,4 +1,4 @@
-"""Selective parts of sealed entries: the best entry of any window, by a monotone deque a place.
+"""Selective parts of sealed entries: the best entry of any window, by a monotone deque per place.
 
 An entry points back to the nearest one of its place that is better. From the last entry of a window
 these steps lead along its deque, and the earliest of them in the window is the window's best: one

@@ -11,6 +11,7 @@ from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.objects import ObjectColumn
 from muntin.engine.slices.finals.extremes import Extremes
+from muntin.engine.slices.finals.positioned import Positioned
 from muntin.engine.slices.finals.totals import Totals
 from muntin.engine.slices.stretches import Trail
 from muntin.engine.slices.values.blocks import SealedValues
@@ -54,43 +55,39 @@ class Objects:
         return ObjectColumn(self.part, self._partials[skip : skip + places.size])
 
 
-class Pieces(Objects):
+class Pieces(Positioned):
     """Accumulators of sealed entries that can only be combined, in order, as they were sealed."""
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
-        self._pieces: list[PartColumn] = []
+        # Each with the position of its first entry.
+        self._pieces: list[tuple[int, PartColumn]] = []
 
     @property
     def nbytes(self) -> int:
         """Bytes of all accumulators."""
-        return sum(piece.nbytes for piece in self._pieces)
+        return sum(piece.nbytes for _, piece in self._pieces)
 
-    def shift(self, count: int, size: int) -> None:
-        """Forget the first ``count`` entries."""
-        while count and count >= len(self._pieces[0]):
-            count -= len(self._pieces.pop(0))
-        if count:
-            kept = np.arange(count, len(self._pieces[0]))
-            self._pieces[0] = self._pieces[0].take(kept)
+    def forget(self, begin: int) -> None:
+        """Let go of pieces before a position."""
+        self._pieces = [(at, piece) for at, piece in self._pieces if at + len(piece) > begin]
 
-    def append(self, trail: Trail, at: int, places: Ints, column: PartColumn) -> int:
-        """Take in sealed entries."""
-        if len(column):
-            self._pieces.append(column)
-        return 0
+    def take(self, at: int, places: Ints, column: PartColumn) -> None:
+        """Take in entries of places from a position on, which is behind all others."""
+        self._pieces.append((at, column))
 
-    def raw(self, places: Int32s, skip: int) -> PartColumn:
-        """The entries themselves, behind the first ``skip`` ones."""
-        found, at = empty(self.part, places.size), -skip
-        for piece in self._pieces:
-            cells = np.arange(at, at + len(piece))
-            found.merge(np.maximum(cells, -1), piece)
-            at += len(piece)
+    def between(self, first: int, last: int) -> PartColumn:
+        """The accumulators of the entries from one position to another."""
+        found = empty(self.part, last - first)
+        for at, piece in self._pieces:
+            cells = np.arange(at, at + len(piece)) - first
+            cells[cells >= last - first] = -1
+            if cells.size and cells.max() >= 0:
+                found.merge(np.maximum(cells, -1), piece)
         return found
 
 
-def column_of(part: Part) -> Totals | Extremes | Objects | SealedValues:
+def column_of(part: Part) -> Totals | Extremes | Objects | Pieces | SealedValues:
     """What is kept of a part's sealed entries."""
     if part.valued:
         return LastSeen(part) if part.kind == "set" else SealedValues(part)
@@ -102,6 +99,8 @@ def column_of(part: Part) -> Totals | Extremes | Objects | SealedValues:
 
 
 def is_plain(part: Part) -> bool:
-    """Whether what is kept of a part's entries is numbers that stay as they are."""
+    """Whether what is kept of a part's entries can be written once, and read by others."""
     column = column_of(part)
-    return isinstance(column, Totals) or (isinstance(column, Extremes) and not column.moves)
+    if isinstance(column, Extremes):
+        return not column.moves
+    return isinstance(column, Totals | Positioned)

@@ -19,14 +19,16 @@ from muntin.aggregates.columns.codes import DictionaryCoder
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.holistic.rows import Rows, rank_rows, spread
 from muntin.aggregates.columns.holistic.runs import RunColumn
+from muntin.engine.slices.finals.positioned import Positioned
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.stretches import Trail
 from muntin.engine.slices.values import ranks
+from muntin.engine.slices.values.spill import spilled
 from muntin.engine.slices.values.windows import BlockWindows
 
-Int32s = npt.NDArray[np.int32]
-
 _FAN_OUT = 4
+# So many bytes of a part's values stay in memory; the oldest blocks beyond that lie in files.
+_MOST_HELD = 256 << 20
 
 
 class Block:
@@ -42,6 +44,7 @@ class Block:
         self.first, self.places = first, places
         self.offsets, self.held, self.codes, self.weights = offsets, held, codes, weights
         self._indexes: dict[int, Index] = {}
+        self.is_spilled = False
 
     @property
     def last(self) -> int:
@@ -55,7 +58,9 @@ class Block:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of values and indexes."""
+        """Bytes of values and indexes in memory."""
+        if self.is_spilled:
+            return 0
         own = self.places, self.offsets, self.held, self.codes, self.weights
         return sum(each.nbytes for each in own) + sum(e.nbytes for e in self._indexes.values())
 
@@ -81,6 +86,14 @@ class Block:
             self._indexes[member] = Index(self, member, chains, held)
         return self._indexes[member]
 
+    def spill(self) -> None:
+        """Let values and indexes lie in files."""
+        self.is_spilled = True
+        own = self.places, self.offsets, self.held, self.codes, self.weights
+        self.places, self.offsets, self.held, self.codes, self.weights = map(spilled, own)
+        # Indexes know where these lay.
+        self._indexes = {}
+
     def moved(self, place: int, codes: Ints) -> None:
         """Follow a dictionary whose codes have moved, which keeps their order."""
         valid = slice(None) if self.codes.shape[1] == 1 or place == 0 else self.codes[:, 1] == 1
@@ -101,7 +114,11 @@ class Index:
         self._offsets = np.concatenate(([0], np.cumsum(sizes)))
         at = spread(block.offsets[order], self._offsets)
         weights = block.weights[at] if block.weights.size else block.weights
-        self._matrix = ranks.matrix(block.held[at], weights, len(block.codes))
+        matrix = ranks.matrix(block.held[at], weights, len(block.codes))
+        if block.is_spilled:
+            matrix = ranks.Matrix(*map(spilled, matrix))
+            at, self._keys, self._offsets = map(spilled, (at, self._keys, self._offsets))
+        self._matrix = matrix
         self._codes = block.codes
         self.row = np.zeros(ranks.FIELDS, np.int64)
         self.row[ranks.KEYS], self.row[ranks.ENTRIES] = _address(self._keys), order.size
@@ -127,50 +144,49 @@ def _address(array: npt.NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0]) if array.size else 0
 
 
-class SealedValues:
+class SealedValues(Positioned):
     """The values of one part's sealed entries."""
 
     technique = "panes"
 
     def __init__(self, part: Part) -> None:
-        self.part = part
+        super().__init__(part)
         column = empty(part, 0)
         assert isinstance(column, RunColumn)
         self.coders = column
         self.blocks: list[Block] = []
-        self._first = 0
+        self._begin = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes of all blocks and dictionaries."""
         return sum(block.nbytes for block in self.blocks) + self.coders.nbytes
 
-    def resize(self, room: int, places: int, *, leaps: bool) -> None:
-        """Blocks make room by themselves."""
+    def forget(self, begin: int) -> None:
+        """Let go of blocks before a position."""
+        self._begin = begin
+        self.blocks = [block for block in self.blocks if block.last > begin]
 
-    def shift(self, count: int, size: int) -> None:
-        """Note that the first entries left; their blocks do when others come."""
-        self._first += count
-
-    def drop(self, count: int) -> None:
-        """Values lie in no files."""
-
-    def append(self, trail: Trail, at: int, places: Ints, column: PartColumn) -> int:
-        """Take in sealed entries from position ``at`` on."""
+    def take(self, at: int, places: Ints, column: PartColumn) -> None:
+        """Take in entries of places from a position on, which is behind all others."""
         assert isinstance(column, RunColumn)
-        self.blocks = [block for block in self.blocks if block.last > trail.begin]
-        if not places.size:
-            return 0
-        codes = self._coded(column)
-        held, distinct = rank_rows(codes)
+        held, distinct = rank_rows(self._coded(column))
         rows = column.rows
-        block = Block(
-            at, places.astype(np.int64), rows.offsets, held, distinct.copy(), rows.weights
-        )
+        block = Block(at, places, rows.offsets, held, distinct.copy(), rows.weights)
         self.blocks.append(block)
         self.taken(block)
-        self._settle(trail.begin)
-        return 0
+        self._settle(self._begin)
+        self._spill()
+
+    def _spill(self) -> None:
+        """Let the oldest blocks lie in files, where there are too many to hold."""
+        if self.nbytes <= _MOST_HELD:
+            return
+        for block in self.blocks:
+            if not block.is_spilled:
+                block.spill()
+            if self.nbytes <= _MOST_HELD // 2:
+                break
 
     def taken(self, block: Block) -> None:
         """What is sealed, as it came."""
@@ -230,14 +246,17 @@ class SealedValues:
         """All blocks whose codes are the coders'."""
         return self.blocks
 
-    def raw(self, places: Int32s, skip: int) -> PartColumn:
-        """The entries themselves, behind the first ``skip`` ones."""
-        begin = self._first + skip
-        blocks = [block.since(begin) for block in self.blocks if block.last > begin]
+    def between(self, first: int, last: int) -> PartColumn:
+        """The values of the entries from one position to another."""
+        blocks = [
+            block.between(first, last)
+            for block in self.blocks
+            if block.last > first and block.first < last
+        ]
         if not blocks:
-            return empty(self.part, places.size)
+            return empty(self.part, last - first)
         whole = _merged(blocks)
-        assert len(whole.places) == places.size
+        assert len(whole.places) == last - first
         rows = Rows(whole.offsets, whole.codes[whole.held], whole.weights)
         return self.coders.holding(rows)
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Part
 from muntin.aggregates.columns.codes import DictionaryCoder
-from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.holistic.windows import Windows, value_bytes
 from muntin.aggregates.columns.sums import LOAD_LIMIT, SumColumn
 from muntin.engine.slices.finals.totals import refitted
@@ -94,13 +93,13 @@ class LastSeen(SealedValues):
         """Bytes of sets and marks."""
         return super().nbytes + sum(marks.nbytes for marks in self._marks.values())
 
-    def append(self, trail: Trail, at: int, places: Ints, column: PartColumn) -> int:
-        """Take in sealed entries from position ``at`` on."""
+    def forget(self, begin: int) -> None:
+        """Let go of blocks before a position, and of what marks have moved on by."""
+        super().forget(begin)
         # Marks that nobody has read for a whole window are made anew if somebody asks again.
-        self._marks = {key: each for key, each in self._marks.items() if each.fed >= trail.begin}
+        self._marks = {key: each for key, each in self._marks.items() if each.fed >= begin}
         read = min((marks.fed for marks in self._marks.values()), default=1 << 62)
         self._waiting = [block for block in self._waiting if block.last > read]
-        return super().append(trail, at, places, column)
 
     def taken(self, block: Block) -> None:
         """Keep what is sealed as it is, until marks have moved on by it."""

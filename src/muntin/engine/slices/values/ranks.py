@@ -27,9 +27,6 @@ _PAIRS = np.uint64(0x3333333333333333)
 _ALTERNATE = np.uint64(0x5555555555555555)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 _EACH = np.uint64(0x0101010101010101)
-# Of k values that are looked for, each is first expected to be one in so many times k; where too
-# few are, rarer ones are looked for, by this factor.
-_TRIED, _FEWER = 8, 16
 
 
 class Matrix(NamedTuple):
@@ -127,7 +124,7 @@ def total_between(table: Ints, block: int, begin: int, end: int) -> int:
 
 
 @compiled
-def _split(
+def split(
     table: Ints, block: int, row: int, begin: int, end: int
 ) -> tuple[int, int, int, int, int]:
     """Where ranks with a clear bit go, and those with a set one; and how many are clear."""
@@ -146,7 +143,7 @@ def _rank_at(table: Ints, block: int, begin: int, end: int, place: int) -> int:
     """The rank at a place among the sorted ones of a stretch."""
     rank, levels = 0, table[block, LEVELS]
     for row in range(levels):
-        low, high, to, until, weight = _split(table, block, row, begin, end)
+        low, high, to, until, weight = split(table, block, row, begin, end)
         if place < weight:
             begin, end = low, high
         else:
@@ -157,7 +154,7 @@ def _rank_at(table: Ints, block: int, begin: int, end: int, place: int) -> int:
 
 
 @compiled
-def _below(table: Ints, block: int, begin: int, end: int, rank: int) -> int:
+def below(table: Ints, block: int, begin: int, end: int, rank: int) -> int:
     """How many values of a stretch have ranks below one."""
     levels = table[block, LEVELS]
     if rank >> levels:
@@ -166,7 +163,7 @@ def _below(table: Ints, block: int, begin: int, end: int, rank: int) -> int:
     for row in range(levels):
         if begin == end:
             break
-        low, high, to, until, weight = _split(table, block, row, begin, end)
+        low, high, to, until, weight = split(table, block, row, begin, end)
         if (rank >> (levels - 1 - row)) & 1:
             found += weight
             begin, end = to, until
@@ -176,7 +173,7 @@ def _below(table: Ints, block: int, begin: int, end: int, rank: int) -> int:
 
 
 @compiled
-def _compared(table: Ints, block: int, rank: int, code: Ints) -> int:
+def compared(table: Ints, block: int, rank: int, code: Ints) -> int:
     """How a block's value compares with a code."""
     width = table[block, WIDTH]
     for k in range(width):
@@ -187,11 +184,11 @@ def _compared(table: Ints, block: int, rank: int, code: Ints) -> int:
 
 
 @compiled
-def _lower_bound(table: Ints, block: int, low: int, high: int, code: Ints) -> int:
+def lower_bound(table: Ints, block: int, low: int, high: int, code: Ints) -> int:
     """The first rank whose value is not below a code."""
     while low < high:
         middle = (low + high) >> 1
-        if _compared(table, block, middle, code) < 0:
+        if compared(table, block, middle, code) < 0:
             low = middle + 1
         else:
             high = middle
@@ -199,7 +196,8 @@ def _lower_bound(table: Ints, block: int, low: int, high: int, code: Ints) -> in
 
 
 @compiled
-def _read_code(table: Ints, block: int, rank: int, code: Ints) -> None:
+def read_code(table: Ints, block: int, rank: int, code: Ints) -> None:
+    """Copy the code of a rank."""
     width = table[block, WIDTH]
     for k in range(width):
         code[k] = load_int64(table[block, CODES], rank * width + k)
@@ -277,21 +275,21 @@ def select_codes(
             begin, end = begins[row, best], ends[row, best]
             if held[best] == left:
                 rank = _rank_at(table, best, begin, end, before[best] + place)
-                _read_code(table, best, rank, code)
+                read_code(table, best, rank, code)
                 break
             rank = _rank_at(table, best, begin, end, before[best] + (held[best] >> 1))
-            _read_code(table, best, rank, code)
+            read_code(table, best, rank, code)
             less, equal = 0, 0
             for block in range(blocks):
                 if held[block] == 0:
                     continue
                 begin, end = begins[row, block], ends[row, block]
-                at = _lower_bound(table, block, lows[block], highs[block], code)
+                at = lower_bound(table, block, lows[block], highs[block], code)
                 ats[block] = at
-                under[block] = _below(table, block, begin, end, at) - before[block]
+                under[block] = below(table, block, begin, end, at) - before[block]
                 same[block] = 0
-                if at < highs[block] and _compared(table, block, at, code) == 0:
-                    upto = _below(table, block, begin, end, at + 1)
+                if at < highs[block] and compared(table, block, at, code) == 0:
+                    upto = below(table, block, begin, end, at + 1)
                     same[block] = upto - before[block] - under[block]
                 less += under[block]
                 equal += same[block]
@@ -313,102 +311,3 @@ def select_codes(
         for k in range(width):
             out[i, k] = code[k]
     return out
-
-
-@compiled
-def heaviest_codes(
-    table: Ints, begins: Ints, ends: Ints, totals: Ints, most: int, floors: Ints, offsets: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """The most frequent values of each window that occur often enough, from its offset on.
-
-    Codes, numbers of occurrences, and how many there are. A value that occurs n times in b blocks
-    does so n / b times in one of them: only such are followed down its matrix.
-    """
-    blocks = table.shape[0]
-    codes = np.zeros(offsets[-1], np.int64)
-    counts = np.zeros(offsets[-1], np.int64)
-    sizes = np.zeros(totals.size, np.int64)
-    stack = np.empty((130, 5), np.int64)
-    code = np.zeros(1, np.int64)
-    for row in range(totals.size):
-        if totals[row] == 0:
-            continue
-        spanned = 0
-        for block in range(blocks):
-            spanned += begins[row, block] < ends[row, block]
-        least = max(totals[row] // (_TRIED * most), floors[row])
-        while True:
-            share = max((least + spanned - 1) // spanned, 1)
-            first, room, held = offsets[row], offsets[row + 1] - offsets[row], 0
-            for block in range(blocks):
-                begin, end = begins[row, block], ends[row, block]
-                if begin == end:
-                    continue
-                depth, levels = 1, table[block, LEVELS]
-                stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, begin, end, 0
-                stack[0, 4] = total_between(table, block, begin, end)
-                while depth:
-                    depth -= 1
-                    level, low, high, rank, weight = stack[depth]
-                    if weight < share:
-                        continue
-                    if level < levels:
-                        left, right, to, until, less = _split(table, block, level, low, high)
-                        bit = 1 << (levels - 1 - level)
-                        stack[depth, 0], stack[depth, 1], stack[depth, 2] = level + 1, left, right
-                        stack[depth, 3], stack[depth, 4] = rank, less
-                        depth += 1
-                        stack[depth, 0], stack[depth, 1], stack[depth, 2] = level + 1, to, until
-                        stack[depth, 3], stack[depth, 4] = rank | bit, weight - less
-                        depth += 1
-                        continue
-                    _read_code(table, block, rank, code)
-                    count = _count_of(table, begins, ends, row, block, code, share)
-                    if count >= least:
-                        held = _keep(codes, counts, first, room, held, code[0], count)
-            if held >= min(room, most) or least <= floors[row]:
-                sizes[row] = held
-                break
-            least = max(least // _FEWER, floors[row])
-    return codes, counts, sizes
-
-
-@compiled
-def _count_of(
-    table: Ints, begins: Ints, ends: Ints, row: int, found: int, code: Ints, share: int
-) -> int:
-    """How often a value of one block occurs in a window; 0 if an earlier block has found it."""
-    total = 0
-    for block in range(table.shape[0]):
-        begin, end = begins[row, block], ends[row, block]
-        if begin == end:
-            continue
-        distinct = table[block, DISTINCT]
-        at = _lower_bound(table, block, 0, distinct, code)
-        if at < distinct and _compared(table, block, at, code) == 0:
-            upto = _below(table, block, begin, end, at + 1)
-            own = upto - _below(table, block, begin, end, at)
-            if block < found and own >= share:
-                return 0
-            total += own
-    return total
-
-
-@compiled
-def _keep(
-    codes: Ints, counts: Ints, first: int, room: int, held: int, code: int, count: int
-) -> int:
-    """Put a value among the most frequent ones, the least of equally frequent ones first."""
-    if held == room:
-        last = first + held - 1
-        if room == 0 or count < counts[last] or (count == counts[last] and code > codes[last]):
-            return held
-        held -= 1
-    at = first + held
-    while at > first and (
-        counts[at - 1] < count or (counts[at - 1] == count and codes[at - 1] > code)
-    ):
-        codes[at], counts[at] = codes[at - 1], counts[at - 1]
-        at -= 1
-    codes[at], counts[at] = code, count
-    return held + 1

@@ -16,6 +16,7 @@ from muntin.aggregates.columns.holistic.runs import RunColumn
 from muntin.aggregates.columns.holistic.windows import Windows, value_bytes
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.engine.slices.values import ranks
+from muntin.engine.slices.values.heaviest import heaviest_codes
 
 if TYPE_CHECKING:
     from muntin.engine.slices.values.blocks import Block, Index
@@ -57,7 +58,8 @@ class BlockWindows(Windows):
         begins, ends = ranks.find_stretches(table, slots, lows, highs)
         self._parts.append(_Part(rows, tuple(blocks), tuple(indexes), table, begins, ends))
         self._totals[rows] = ranks.add_totals(table, begins, ends)
-        self._occurrences[rows] = (ends - begins).sum(axis=1)
+        most = np.minimum(ends - begins, table[:, ranks.DISTINCT])
+        self._occurrences[rows] = most.sum(axis=1)
 
     def __len__(self) -> int:
         return self._size
@@ -128,7 +130,7 @@ class BlockWindows(Windows):
             totals, least = self._totals[part.rows], np.maximum(floors[part.rows], 1)
             room = np.minimum(self._occurrences[part.rows], np.minimum(totals // least, most))
             offsets = np.concatenate(([0], np.cumsum(room)))
-            found, numbers, held = ranks.heaviest_codes(
+            found, numbers, held = heaviest_codes(
                 part.table, part.begins, part.ends, totals, most, least, offsets
             )
             kept = spread(offsets[:-1], np.concatenate(([0], np.cumsum(held))))
@@ -192,6 +194,12 @@ class BlockWindows(Windows):
         known = np.ones((len(coder.dictionary), self._coders.rows.codes.shape[1]), np.int64)
         known[:, -1] = np.arange(len(coder.dictionary))
         return int(value_bytes(self._coders, known).max(initial=0))
+
+    @property
+    def known(self) -> int:  # type: ignore[override]
+        """At most so many bytes all different values together have."""
+        coder = self._coders.values
+        return int(coder.dictionary.nbytes) if isinstance(coder, DictionaryCoder) else 1 << 62
 
     def measured(self) -> tuple[Ints, Ints]:
         """How many different values each window has, or values of a list, and their bytes."""
