@@ -20,7 +20,7 @@ from muntin.operators import RowEngine
 from muntin.plan.joined import JoinFinal
 from muntin.plan.operators import RowPlan, StreamSchema, leaves
 from muntin.plan.timeline import Timeline
-from muntin.planner.rows import routed, row_plan
+from muntin.planner.rows import routed, row_plan, with_sides
 from muntin.queries import RowQuery
 from muntin.results import Answer, TableAnswer
 
@@ -144,6 +144,12 @@ def _run_pairs(
     joins = JoinAnswers()
     joins.adopt((final,), {})
     read = {name: timed[name] for name in final.streams}
+    if final.lived:
+        joins.take(engine.close(read, TableFeeds(one, tables, failed).join(read)))
+        shown = joins.close()
+        failed.update(engine.errors)
+        failed.update(joins.errors)
+        return shown.get(final.name, final.schema.empty_table())
     found = [joins.take(engine.feed(read, {}, TableFeeds(one, tables, failed).join(read)))]
     at, last = _span(plan, read)
     last += final.range
@@ -220,8 +226,9 @@ def run_spark_rows(
 ) -> RowOutcome:
     """Answer row queries over bounded Spark DataFrames by name, in one job without state.
 
+    Aggregates over rows of joins are among them, sides of joins are answered elsewhere.
+
     Raises:
-        QueryError: For aggregates over joins.
         DataError: For a folder of files.
     """
     from muntin.spark.bounded.rows import run_row_job  # noqa: PLC0415  it needs Spark
@@ -234,6 +241,12 @@ def run_spark_rows(
                 hint="read the files with spark.read, and give that DataFrame",
             )
     frames = {name: each.rows() for name, each in sources.items()}
-    found = run_row_job(routed(plan), frames, tables)
-    answers: dict[str, Answer] = dict(found.answers)
+    found = run_row_job(with_sides(routed(plan)), frames, tables)
+    first = {each.name: each.streams[0] for each in plan.joined}
+    answers: dict[str, Answer] = {}
+    for name, each in found.answers.items():
+        if isinstance(each, pa.Table):
+            answers[name] = TableAnswer(each, sources[first[name]].restore)
+        else:
+            answers[name] = each
     return RowOutcome(answers, plan, found.errors, dict(found.rows), dict(found.bad_rows))

@@ -256,6 +256,23 @@ def test_what_cannot_be_asked_is_refused_at_its_place(sql: str, message: str) ->
     assert "Hint" in str(caught.value)
 
 
+def test_tables_beside_joined_streams() -> None:
+    names = pa.table({"code": ["n", "s"], "name": ["north", "south"]})
+    sql = f"""SELECT r.name, count(*) AS n, sum(p.amount) AS s {PAID}
+    JOIN regions r ON o.region = r.code WHERE r.name <> 'south' GROUP BY r.name"""
+    assert _rows(sql, tables={"regions": names}) == [
+        (-5, 5, "north", 1, 50.5),
+        (0, 10, "north", 2, 13.25),
+    ]
+    stream = muntin.stream(sql, COLUMNS, tables={"regions": names})
+    found = [stream.feed(DATA[name], name)["q1"] for name in DATA]
+    found.append(stream.close()["q1"])
+    rows = [tuple(row.values()) for table in found for row in table.to_pylist()]
+    assert rows == _rows(sql, tables={"regions": names})
+    results = muntin.aggregate(DATA, sql, time="ts", tables={"regions": names})
+    assert "because rows of o are joined with a table" in results.row_plan.explain()
+
+
 def test_explain_says_which_way_and_why() -> None:
     sql = f"""
     CREATE QUERY paid AS SELECT o.region, sum(p.amount) {PAID} WHERE o.total > 9 GROUP BY o.region;
@@ -277,8 +294,8 @@ RowPlan  2 queries over 2 streams
 │  └─ payments [RANGE 5]  on order_id
 │        keeps count(*), sum(amount) per slice, order_id
 │        answered as query paid.p
-└─ worth  by pairs: the rows of the join are made, and aggregated at each window end
-   │  because sum(o.total * p.amount) reads several sides
+└─ worth  by pairs: each row of the join is made once, for all windows that see it
+   │  because sum(o.total * p.amount) rounds every product
    │  computes sum(o.total * p.amount)
    │  moves by the least W of orders, payments
 """

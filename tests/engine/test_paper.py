@@ -1,6 +1,6 @@
 """The analysis in "On-the-Fly Sharing for Streamed Aggregation", borne out by counts.
 
-One row a tick, so that every slice holds rows. Costs are those of a period in the middle of the
+One row per tick, so that every slice holds rows. Costs are those of a period in the middle of the
 stream, where every window is full.
 """
 

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from muntin.engine import LocalEngine
-from muntin.engine.answers import scan, ungrouped
+from muntin.engine.answers import scan, ungrouped, unmerged
 from muntin.engine.answers.scan import Scan
 from muntin.engine.answers.sweep import BLOCK, LANES, Spans, sweep, total_of
 from muntin.engine.slices.radix_sort import sort_in_time
+from muntin.engine.slices.store import SliceStore
 from muntin.planner import build_plan
 from muntin.queries import queries
 from muntin.testing.oracle import answer
@@ -61,6 +62,26 @@ def answers(table: pa.Table, sql: str) -> dict[str, pa.Table]:
     engine = LocalEngine(build_plan(queries(sql), table.schema, "t"))
     engine.feed(table)
     return engine.close()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_batches_are_swept_unmerged(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of other exponents, NaN in some batches only, and slices that lie in two of them."""
+    table, sql = drawn(seed)
+    table = table.take(pa.array(np.argsort(table["t"].to_numpy(), kind="stable")))
+    monkeypatch.setattr(ungrouped, "_FEW", 0)
+    monkeypatch.setattr(ungrouped, "_READS", 1 << 30)
+    monkeypatch.setattr(unmerged, "_CHUNK", 7)
+    if "max" not in sql:
+        monkeypatch.setattr(SliceStore, "table", lambda self: pytest.fail("it was merged"))
+    engine = LocalEngine(build_plan(queries(sql), table.schema, "t"))
+    for at in range(0, table.num_rows, 60):
+        engine.feed(table.slice(at, 60))
+    found = engine.close()
+    monkeypatch.undo()
+    plan = build_plan(queries(sql), table.schema, "t")
+    for name, results in found.items():
+        assert repr(results.to_pydict()) == repr(answer(plan, name, table).to_pydict())
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -150,7 +171,14 @@ def test_totals_may_wrap_around() -> None:
     edges = np.array([2, 0, 3, 1])
     spans, places = np.array([[0, 1]]), np.array([[0, 1], [0, 1]])
     order = np.argsort(edges, kind="stable")
-    found = sweep(rows, np.zeros(3, np.int64), 1, edges, order, spans, places)
+    totals, blocks, found = (np.zeros((size, LANES), np.int64) for size in (1, 1, 2))
+    cells, done = np.zeros(3, np.int64), 0
+    # Rows one after the other, as if each were a batch.
+    for first in range(3):
+        own = slice(first, first + 1)
+        done = sweep(
+            rows[own], cells[own], first, edges, order, done, spans, places, totals, blocks, found
+        )
     assert found.tolist() == [[0, 5, 0, 0], [0, most, 0, 0]]
 
 

@@ -1,6 +1,13 @@
 """Watermarks of several streams: each by its own rows, idle ones by the others'."""
 
-from muntin.engine.watermarks import Watermarks
+import pyarrow as pa
+import pytest
+
+from muntin.engine.watermarks import HolderWarning, Watermarks
+from muntin.plan.operators import StreamSchema
+from muntin.plan.timeline import Timeline
+from muntin.planner.rows import row_plan
+from muntin.queries import RowQuery, all_queries
 
 
 def test_each_stream_moves_by_its_own_rows() -> None:
@@ -50,3 +57,22 @@ def test_a_batch_without_rows_says_nothing() -> None:
     clocks.take("a", None, now=9)
     assert clocks.watermarks == {}
     assert clocks.silent(now=10) == {"a"}
+
+
+def test_who_holds_others_back_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    schema = pa.schema({"ts": pa.int64(), "k": pa.int64()})
+    streams = dict.fromkeys("abc", StreamSchema(schema, Timeline("ts", pa.int64())))
+    text = "SELECT a.k FROM a [RANGE 10] JOIN b [RANGE 5] ON a.k = b.k"
+    plan = row_plan([each for each in all_queries(text) if isinstance(each, RowQuery)], streams)
+    warning = HolderWarning()
+    told = []
+    for marks in ({"a": 0, "b": None, "c": None}, {"a": 8, "b": None, "c": None},
+                  {"a": 11, "b": None, "c": 99}, {"a": 12, "b": None, "c": 99},
+                  {"a": 12, "b": 12, "c": None}, {"a": 30, "b": 12, "c": None}):  # fmt: skip
+        caplog.clear()
+        warning.check(marks, plan)
+        told.append(caplog.messages)
+    assert [len(each) for each in told] == [0, 0, 1, 0, 0, 1]
+    assert "stream b has had no row yet" in told[2][0]
+    assert "stream b is 18 ticks behind" in told[5][0]
+    assert "rows of a are kept" in told[5][0]

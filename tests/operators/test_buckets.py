@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pytest
 
+from muntin.errors import QueryError
 from muntin.operators import RowEngine
 from muntin.operators.feeds import FeedSplitter, gathered_feeds
 from muntin.plan.operators import RowPlan, StreamSchema
@@ -130,6 +131,49 @@ def test_rows_that_nobody_wants_are_not_sent_but_those_that_fail_are() -> None:
     )
     sent = gathered_feeds(parcels(plan, {"a": rows}))["a by ts"]
     assert sorted(sent["ts"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a.v, b.v AS w FROM a [RANGE 5] JOIN b [RANGE 7] ON a.id = b.id",
+        "SELECT v FROM a [RANGE 5] WHERE EXISTS (SELECT 1 FROM b [RANGE 2] WHERE b.id = a.id)",
+        "SELECT v FROM a [RANGE 5] WHERE NOT EXISTS (SELECT 1 FROM b [RANGE 2] WHERE b.id = a.id)",
+    ],
+)
+def test_all_streams_but_the_first_may_be_in_every_bucket(sql: str) -> None:
+    plan = spread_of(f"CREATE QUERY q1 WITH (skew = 'replicate') AS {sql}").asked
+    rng = random.Random(1)
+    given = {
+        name: pa.table(
+            {
+                "ts": sorted(rng.randrange(40) for _ in range(30)),
+                "id": [rng.choice((1, 1, 1, 2, None)) for _ in range(30)],
+                "other": [0] * 30,
+                "v": [float(rng.randrange(9)) for _ in range(30)],
+            },
+            COLUMNS,
+        )
+        for name in "ab"
+    }
+    whole = run(plan, iter([(given, {})]))
+    halves = [{name: rows.slice(at, 15) for name, rows in given.items()} for at in (0, 15)]
+    found, spread = run_in_buckets(plan, iter([(each, {}) for each in halves]))
+    assert spread.feeds["b everywhere"].everywhere
+    assert Counter(oracle.shown(found["q1"], 2)) == Counter(oracle.shown(whole["q1"], 2))
+    assert found["q1"].num_rows > 5
+
+
+def test_what_no_first_stream_decides_alone_is_not_replicated() -> None:
+    for sql in (
+        "SELECT DISTINCT id FROM a [RANGE 5]",
+        "SELECT a.v, b.v AS w FROM a [RANGE 5] LEFT JOIN b [RANGE 5] ON a.id = b.id",
+        "SELECT v FROM a [RANGE 5] WHERE id NOT IN (SELECT id FROM b [RANGE 2])",
+    ):
+        with pytest.raises(QueryError, match="skew = 'replicate' with other than"):
+            spread_of(f"CREATE QUERY q1 WITH (skew = 'replicate') AS {sql}")
+    with pytest.raises(QueryError, match="there is no skew 'salt'"):
+        spread_of("CREATE QUERY q1 WITH (skew = 'salt') AS SELECT id FROM a [RANGE 5]")
 
 
 def test_explain_says_what_rows_are_spread_by() -> None:

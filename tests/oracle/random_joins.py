@@ -187,6 +187,8 @@ def random_case(rng: Random, *, pairs: bool = False) -> JoinCase:
         case.calls.append(Call(sql, _of(name, side, column, keep)))
     if pairs:
         case.calls.append(Call("sum(s0.v * s1.v)", _products))
+        if rng.random() < 0.6:
+            case.calls.append(Call("max(s0.v - s1.v)", _farthest))
         if rng.random() < 0.5 and not any(case.left):
             case.residual = ("s0.v < s1.v", _below)
     return case
@@ -198,6 +200,11 @@ def _above(least: int) -> Callable[[Row], bool]:
 
 def _below(first: Row, second: Row, *others: Row) -> bool:
     return first["v"] is not None and second["v"] is not None and first["v"] < second["v"]
+
+
+def _farthest(rows: list[tuple[Row | None, ...]]) -> int | None:
+    pairs = [(a["v"], b["v"]) for a, b, *_ in rows if a is not None and b is not None]
+    return max((a - b for a, b in pairs if a is not None and b is not None), default=None)
 
 
 def _products(rows: list[tuple[Row | None, ...]]) -> int | None:

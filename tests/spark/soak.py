@@ -182,7 +182,7 @@ def soak(folder: Path, batches: int, size: int, config: Mapping[str, str]) -> It
 
 
 def table_line(*values: object) -> str:
-    widths = (len(text) for text in ("batches", *HEADINGS.values(), "ms a batch"))
+    widths = (len(text) for text in ("batches", *HEADINGS.values(), "ms per batch"))
     return "  ".join(f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
 
 
@@ -204,7 +204,7 @@ def main(batches: int = BATCHES, first: int | None = None, **config: str) -> int
     """Run the batches; 1 if anything grew by more than it may after the first of them."""
     first = first or batches // 5
     found = []
-    print(table_line("batches", *HEADINGS.values(), "ms a batch"), flush=True)
+    print(table_line("batches", *HEADINGS.values(), "ms per batch"), flush=True)
     with tempfile.TemporaryDirectory(prefix="muntin-soak-") as name:
         for stretch in soak(Path(name), batches, max(batches // STRETCHES, 1), config):
             values = (round(getattr(stretch.sample, name)) for name in HEADINGS)

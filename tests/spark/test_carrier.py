@@ -181,8 +181,13 @@ def _second(tick: int, groups: int, rng: random.Random) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=SCHEMA)
 
 
-def _plan(reach: int) -> SharedPlan:
-    sql = f"{QUERY} FROM s [RANGE {reach} SLIDE 1] GROUP BY g"
+# Parts that keep all values, texts among them, and registers.
+VALUES = """CREATE QUERY q AS SELECT g, count(DISTINCT v) AS d, median(v) AS m, top_k(g, 2) AS t,
+  approx_count_distinct(v) AS a"""
+
+
+def _plan(reach: int, query: str = QUERY, slide: int = 1) -> SharedPlan:
+    sql = f"{query} FROM s [RANGE {reach} SLIDE {slide}] GROUP BY g"
     return build_plan(queries(sql), SCHEMA, "t")
 
 
@@ -201,6 +206,21 @@ def test_stretches_are_put_together_and_forgotten(cache: int, tmp_path: Path) ->
         kept.append(len(cluster.files()))
     assert levels >= {0, 1}
     assert max(kept) < 60
+    assert _text(cluster.close()) == _text(engine.close())
+
+
+def test_values_are_in_stretches_and_not_in_bases(tmp_path: Path) -> None:
+    rng = random.Random(12)
+    plan = _plan(24, VALUES, 8)
+    engine, cluster = LiveEngine(plan, 0), Cluster(tmp_path, rng, 0, workers=2)
+    levels = set()
+    for tick in range(40):
+        batch = _second(tick, 4, rng)
+        found = cluster.run(plan, batch, cache=rng.choice([0, 64]))
+        assert _text(found) == _text(engine.feed(batch))
+        heads = [head.Head.of_bytes(held[3]) for held in cluster.states.values()]
+        levels |= {piece.level for each in heads for log in each.stretches for piece in log}
+    assert 0 in levels
     assert _text(cluster.close()) == _text(engine.close())
 
 

@@ -180,7 +180,7 @@ def test_a_batch_that_has_begun_is_not_closed_over(victim: Victim) -> None:
 def test_a_checkpoint_of_the_format_before_is_refused(tmp_path: Path) -> None:
     (tmp_path / "muntin.json").write_text('{"format": 1, "run": "r", "status": "open"}')
     with pytest.raises(
-        CheckpointError, match=r"has format 1, and Muntin .* reads formats 3 and 4"
+        CheckpointError, match=r"has format 1, and Muntin .* reads formats 5 and 6"
     ) as old:
         Checkpoint(tmp_path, Buckets(1, 1))
     assert "start with an empty checkpoint" in str(old.value.hint)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 import muntin
 from muntin import pipelines
+from quick_jvm import OPTION, VALUE
 
 FILE = Path(__file__).parents[2] / "examples" / "orders.sql"
 ORDERS = pa.schema(
@@ -67,7 +68,7 @@ def rows(folder: Path, table: str) -> list[Any]:
 
 def command(folder: Path, *more: str) -> list[str]:
     run = [sys.executable, "-m", "muntin", "run", str(FILE), "--set", f"folder={folder}"]
-    return [*run, "--checkpoint", str(folder / "ck"), *more]
+    return [*run, "--checkpoint", str(folder / "ck"), "--conf", f"{OPTION}={VALUE}", *more]
 
 
 def recomputed(

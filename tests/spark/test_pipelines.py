@@ -90,6 +90,7 @@ def test_two_streams_that_queries_join_and_leave(spark: Any, tmp_path: Path) -> 
           WITH (format = 'csv', path = '{names}', refresh = '100 milliseconds');
         CREATE SINK files WITH (format = 'parquet', path = '{tmp_path}/out');
         {JOINED}
+        {RECENT.replace("recent", "filed")};
         CREATE QUERY seconds AS SELECT count(*) AS n FROM live [RANGE '1 second' SLIDE '1 second'];
         """
     with pipelines.run(pipelines.read(text), tmp_path / "ck", session=spark) as running:
@@ -115,6 +116,9 @@ def test_two_streams_that_queries_join_and_leave(spark: Any, tmp_path: Path) -> 
         question = "SELECT count(*) AS n FROM {} [RANGE '51 minutes' ALIGNED]"
         answer = running.ask(question.format("Old"), timeout="1 minute")
         assert (answer.table["n"].to_pylist(), answer.exact) == ([300], True)
+        facts = running.keep_facts()["old"]
+        assert [each["name"] for each in facts] == ["filed", "recent"]
+        assert all(each["entries"] > 0 for each in facts)
         with pytest.raises(MuntinError, match="nothing is kept of live"):
             running.ask(question.format("live"))
         running.drop("SECONDS")

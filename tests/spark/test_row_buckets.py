@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +15,26 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.operators import RowEngine
+from muntin.operators import RowEngine, feeds
 from muntin.operators.feeds import FeedSplitter
-from muntin.plan.operators import Join, RowFinal, RowPlan
+from muntin.operators.state import keys, snapshot
+from muntin.plan.operators import Exists, Join, RowFinal, RowPlan
 from muntin.plan.routes import RoutedPlan
 from muntin.planner.rows import routed
+from muntin.sinks.sink import RowsWriter
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint.records import BatchRecord, StreamRecord
+from muntin.spark.streaming.driver.shares import merge_shares
+from muntin.spark.streaming.reports import BatchReport, BucketReport
 from muntin.spark.streaming.tasks import head, row_bucket
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter
 from muntin.spark.streaming.tasks.job import Job
 from muntin.spark.streaming.tasks.memory import WorkerStates
-from muntin.spark.streaming.tasks.row_bucket import RowBucket
+from muntin.spark.streaming.tasks.row_bucket import RowAnswers, RowBucket
 from muntin.spark.streaming.tasks.stage_a import Parcel
 from muntin.testing import row_oracle as oracle
 from operators.random_plans import SCHEMA, STREAMS, TIME, finals, grown, leaf, stream, table
 
-BUCKETS = Buckets(1, 3, streams=3).with_rows
 PLANS: dict[str, RoutedPlan] = {}
 
 
@@ -45,8 +48,17 @@ class PlannedJob(Job):
 class Cluster:
     """Workers that take turns at buckets, and the state that Spark would keep between batches."""
 
-    def __init__(self, folder: Path, rng: random.Random, lateness: int, workers: int = 3) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        rng: random.Random,
+        lateness: int,
+        workers: int = 3,
+        streams: Iterable[str] = STREAMS,
+    ) -> None:
         self.folder, self.rng, self.lateness = folder, rng, lateness
+        self.streams = list(streams)
+        self.buckets = Buckets(1, 3, streams=len(self.streams)).with_rows
         self.workers = [WorkerStates() for _ in range(workers)]
         self.states: dict[int, Any] = {}
         self.batch, self.plan = 0, ""
@@ -60,7 +72,7 @@ class Cluster:
                 self.seen[name] - self.lateness if name in self.seen else None,
                 self.lateness,
             )
-            for name in STREAMS
+            for name in self.streams
         )
         record = BatchRecord(
             self.batch, streams, 0, {}, row_plan=plan, row_before=self.plan or None
@@ -71,61 +83,67 @@ class Cluster:
         """Run a batch, perhaps in several attempts."""
         job = self._job(plan, cache)
         parcels: dict[int, list[Parcel]] = {}
-        for number, (name, rows) in enumerate(batch.items()):
+        for name, rows in batch.items():
+            number = self.streams.index(name)
             for task in range(2):
                 found: dict[int, dict[str, bytes]] = {}
                 for feed in PLANS[plan].of_stream(name):
-                    splitter = FeedSplitter(feed, BUCKETS.count)
+                    splitter = FeedSplitter(feed, self.buckets.count)
                     splitter.take(rows.slice(task, None if task else 1))
                     for bucket, data in splitter.packets().items():
                         found.setdefault(bucket, {})[feed.name] = data
                 for bucket, packets in found.items():
                     parcels.setdefault(bucket, []).append(Parcel(number, task, packets))
         latest = {
-            list(STREAMS).index(name): max(rows["ts"].to_pylist())
+            self.streams.index(name): max(rows["ts"].to_pylist())
             for name, rows in batch.items()
             if rows.num_rows
         }
         tokens = set()
         for attempt in range(self.rng.choice([1, 1, 2])):
             writer = StateWriter(StateFolder(self.folder, "run"), self.batch, 0)
-            states, tables = {}, []
-            for place, bucket in enumerate(BUCKETS.shared):
+            states, found_here = {}, []
+            for place, bucket in enumerate(self.buckets.shared):
                 row_bucket.worker_states = self.rng.choice(self.workers)
-                kept = RowBucket(job, BUCKETS, bucket, self.states.get(bucket))
+                kept = RowBucket(job, self.buckets, bucket, self.states.get(bucket))
                 given = list(parcels.get(place, ()))
                 self.rng.shuffle(given)
                 answered = kept.answer(given, latest)
                 kept.store(writer, {k: t.num_rows for k, t in answered.tables.items()})
                 states[bucket] = kept.row() or self.states.get(bucket)
-                tables.append(answered.tables)
+                found_here.append(answered)
                 tokens.add((bucket, kept.token))
             # The file of the last attempt stays, and the state of any.
             writer.close()
             if attempt == 0 or self.rng.random() < 0.5:
-                kept_states, kept_tables = states, tables
-        assert len(tokens) == BUCKETS.count, "attempts agree"
+                kept_states, kept_answers = states, found_here
+        assert len(tokens) == self.buckets.count, "attempts agree"
         self.states = kept_states
-        self._keep(kept_tables)
+        self._keep(PLANS[plan], kept_answers)
         for number, time in latest.items():
-            name = list(STREAMS)[number]
+            name = self.streams[number]
             self.seen[name] = max(self.seen.get(name, time), time)
         self.batch, self.plan = self.batch + 1, plan
 
-    def _keep(self, found: list[dict[str, pa.Table]]) -> None:
-        for tables in found:
+    def _keep(self, plan: RoutedPlan, found: list[RowAnswers]) -> None:
+        shown = [each.tables for each in found]
+        reports = BatchReport(
+            [
+                BucketReport(number, 0, shares=each.shares, gaps=each.gaps)
+                for number, each in enumerate(found)
+            ]
+        )
+        merge_shares(plan, self.batch, reports, RowsWriter())
+        shown += [{entry.query: entry.table()} for each in reports for entry in each.written]
+        for tables in shown:
             for name, rows in tables.items():
                 self.found.setdefault(name, []).append(rows)
 
     def close(self) -> dict[str, pa.Table]:
         """All results, the last of them from the files alone."""
         job = self._job(self.plan, 0)
-        self._keep(
-            [
-                RowBucket(job, BUCKETS, each, held).close().tables
-                for each, held in self.states.items()
-            ]
-        )
+        buckets = [RowBucket(job, self.buckets, *each) for each in self.states.items()]
+        self._keep(PLANS[self.plan], [each.close() for each in buckets])
         return {name: pa.concat_tables(parts) for name, parts in self.found.items()}
 
 
@@ -137,6 +155,7 @@ def few_news(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(head, "_FEWEST", 2)
     monkeypatch.setattr(head, "_RECENT", 1)
     monkeypatch.setattr(row_bucket, "_ROWS_APART", 2)
+    monkeypatch.setattr(snapshot, "_SMALL", 8)
 
 
 def bag(found: pa.Table, final: RowFinal) -> Counter[object]:
@@ -145,6 +164,25 @@ def bag(found: pa.Table, final: RowFinal) -> Counter[object]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_workers_and_attempts_give_the_rows_of_one_engine(seed: int, tmp_path: Path) -> None:
+    check(seed, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_keys_that_all_hash_together(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = keys.hash_columns
+
+    def collide(columns: keys.Columns, count: int) -> tuple[keys.Ints, bool]:
+        return real(columns, count)[0] * 0, False
+
+    monkeypatch.setattr(keys, "hash_columns", collide)
+    monkeypatch.setattr(feeds, "hash_columns", collide)
+    check(seed + 100, tmp_path)
+
+
+def check(seed: int, tmp_path: Path) -> None:
+    """Random queries, of which some leave and join, over random streams."""
     rng = random.Random(seed)
     roots = [grown(rng, rng.randrange(1, 4)) for _ in range(3)]
     shown = [each for i, root in enumerate(roots) for each in finals(rng, root, f"q{i}")]
@@ -182,6 +220,12 @@ def test_any_workers_and_attempts_give_the_rows_of_one_engine(seed: int, tmp_pat
         assert bag(got[final.name], final) == bag(whole, final), final.name
 
 
+def absence_plan(length: int) -> RoutedPlan:
+    """Rows of one stream without a partner in another, all of which live for so long."""
+    node = Exists(leaf("a", length), leaf("b", length), ((2,), (2,)), negated=True)
+    return routed(RowPlan(STREAMS, (RowFinal("q", node, TIME, output="final"),)))
+
+
 def join_plan(length: int) -> RoutedPlan:
     """A join whose rows live for so long."""
     sides = (leaf("a", length), leaf("b", length))
@@ -194,9 +238,9 @@ def join_plan(length: int) -> RoutedPlan:
     return routed(RowPlan(STREAMS, (RowFinal("q", join, TIME),)))
 
 
-def written(folder: Path, length: int, batches: int) -> list[int]:
-    """Bytes that each batch writes for a join with a window of so many ticks."""
-    PLANS["join"] = join_plan(length)
+def written(folder: Path, plan: RoutedPlan, batches: int) -> list[int]:
+    """Bytes that each batch writes for a plan."""
+    PLANS["join"] = plan
     cluster = Cluster(folder, random.Random(0), 0, workers=1)
     cluster.rng.choice = lambda given: given[0]  # type: ignore[method-assign]
     sizes = []
@@ -211,10 +255,13 @@ def written(folder: Path, length: int, batches: int) -> list[int]:
     return sizes
 
 
-def test_what_a_batch_writes_does_not_grow_with_the_window(tmp_path: Path) -> None:
+@pytest.mark.parametrize("made", [join_plan, absence_plan])
+def test_what_a_batch_writes_does_not_grow_with_the_window(
+    made: Callable[[int], RoutedPlan], tmp_path: Path
+) -> None:
     for name in ("short", "long"):
         (tmp_path / name).mkdir()
-    short = written(tmp_path / "short", 1_000, 60)
-    long = written(tmp_path / "long", 4_000, 60)
+    short = written(tmp_path / "short", made(1_000), 100)
+    long = written(tmp_path / "long", made(4_000), 100)
     # Both windows are full after 40 batches.
     assert sum(long[40:]) < 1.5 * sum(short[40:])

@@ -154,13 +154,66 @@ def test_row_queries_beside_aggregates_to_the_end(spark: Any, tmp_path: Path) ->
     assert progress.streams["orders"].rows == 120
 
 
+# Groups of one bucket, groups of all, rows without partners, pairs.
+JOINED = """
+CREATE QUERY by_order AS SELECT o.id, count(*) AS n, sum(p.amount) AS paid
+  FROM orders [RANGE '30 minutes' SLIDE '10 minutes'] o
+  JOIN payments [RANGE '20 minutes'] p ON o.id = p.order_id GROUP BY o.id;
+CREATE QUERY by_buyer AS SELECT o.buyer, sum(p.amount) AS paid, avg(o.total) AS total
+  FROM orders [RANGE '30 minutes' SLIDE '10 minutes'] o
+  LEFT JOIN payments [RANGE '20 minutes'] p ON o.id = p.order_id GROUP BY o.buyer;
+CREATE QUERY over AS SELECT count(*) AS n, max(p.amount - o.total) AS most
+  FROM orders [RANGE '30 minutes' SLIDE '10 minutes'] o
+  JOIN payments [RANGE '20 minutes'] p ON o.id = p.order_id WHERE p.amount > o.total EMIT EMPTY;
+"""
+
+
+def test_aggregates_over_joins_through_changes_restarts_and_repeats(
+    spark: Any, tmp_path: Path
+) -> None:
+    rng = random.Random(5)
+    out = tmp_path / "out"
+    batches = list(zip(cut(orders(rng, 240, 240), 5), cut(payments(rng, 200, 240), 5), strict=True))
+    both = Both(spark, tmp_path, JOINED + PAID)
+    both.put(*batches[0])
+    added = JOINED.split(";")[1].replace("by_buyer", "big").replace("30 m", "25 m")
+    with both.start(sink=sinks.parquet(out)) as started:
+        wait_for_batches(started, 1)
+        started.add(added)
+        started.remove("by_order")
+        both.local.add(added)
+        both.local.remove("by_order")
+        assert "merged at the end of each batch" in started.row_plan().explain()
+    both.put(*batches[1])
+    both.put(*batches[2])
+    assert both.start(sink=sinks.parquet(out), trigger="available_now").await_termination(PATIENCE)
+    before = outcome(tmp_path / "ck", 2)
+    for name in ("2", ".2.crc"):
+        (tmp_path / "ck" / "spark" / "commits" / name).unlink()
+    for batch in batches[3:]:
+        both.put(*batch)
+    done = both.start(sink=sinks.parquet(out), trigger="available_now")
+    assert done.await_termination(PATIENCE)
+    assert outcome(tmp_path / "ck", 2) == before
+    done.stop(flush=True)
+    found = sinks.read(out)
+    expected = both.close()
+    # Sums are compared by their bits.
+    for name in ("by_buyer", "over", "big", "paid"):
+        assert rows_of(found[name]) == rows_of(expected[name]), name
+        assert expected[name].num_rows > 0, name
+    assert "orders by id" in done.progress().hot_keys
+    assert done.progress().results["by_buyer"] == expected["by_buyer"].num_rows
+
+
 def test_bounded_frames_give_the_rows_of_this_process(spark: Any) -> None:
     rng = random.Random(3)
     data = {"orders": orders(rng, 150, 200), "payments": payments(rng, 120, 200)}
     tables = {"names": NAMES}
-    local = muntin.aggregate(data, ALL, time=TIMES, tables=tables)
+    asked = ALL + JOINED
+    local = muntin.aggregate(data, asked, time=TIMES, tables=tables)
     frames = {name: spark.createDataFrame(table) for name, table in data.items()}
-    found = muntin.aggregate(frames, ALL, time=TIMES, tables=tables)
+    found = muntin.aggregate(frames, asked, time=TIMES, tables=tables)
     for name in local:
         assert rows_of(found[name].toArrow()) == rows_of(local[name]), name
     assert (found.rows, found.bad_rows) == (local.rows, local.bad_rows)
@@ -214,3 +267,48 @@ def test_changes_restarts_and_a_batch_that_is_run_again(spark: Any, tmp_path: Pa
     for name, table in both.close().items():
         assert rows_of(found[name]) == rows_of(table), name
         assert table.num_rows > 0, name
+
+
+MANY = """
+CREATE QUERY pairs AS SELECT a.v, b.v AS w FROM a [RANGE 3] JOIN b [RANGE 3] ON a.k = b.k;
+CREATE QUERY present AS SELECT a.v FROM a [RANGE 1000000]
+  WHERE EXISTS (SELECT 1 FROM b [RANGE 1000000] WHERE b.k = a.k);
+CREATE QUERY alone AS SELECT a.v FROM a [RANGE 1000000]
+  WHERE NOT EXISTS (SELECT 1 FROM b [RANGE 1000000] WHERE b.k = a.k);
+CREATE QUERY keys AS SELECT DISTINCT k FROM a [RANGE 1000000];
+"""
+
+
+def test_a_hundred_thousand_rows_of_one_key_beside_a_silent_stream(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    count = 100_000
+    rows = pa.table({"ts": range(count), "k": [1] * count, "v": range(count)})
+    streams = {name: FolderStream(tmp_path / name, "ts bigint, k int, v int") for name in "ab"}
+    rows = rows.cast(pa.schema({"ts": pa.int64(), "k": pa.int32(), "v": pa.int32()}))
+    local = muntin.stream(MANY, dict.fromkeys("ab", rows.schema))
+    found: dict[str, list[pa.Table]] = {}
+    # The last row of a is further ahead than any window is long.
+    ahead = pa.table({"ts": [3_000_000], "k": [1], "v": [0]}).cast(rows.schema)
+    first, second = cut(rows, 2)
+    fed = [("a", first), ("a", pa.concat_tables([second, ahead])), ("b", rows.slice(1000))]
+    frames = {name: each.frame(spark) for name, each in streams.items()}
+    options = {"checkpoint": tmp_path / "ck", "partitions": 2, "buckets": 2}
+    with run(frames, MANY, sink=sinks.parquet(tmp_path / "out"), **options) as started:
+        for number, (name, part) in enumerate(fed, 1):
+            for query, table in local.feed(part, name).items():
+                found.setdefault(query, []).append(table)
+            streams[name].put(part)
+            wait_for_batches(started, number)
+            held = "stream b has had no row yet and holds the others back"
+            assert (held in caplog.text) == (number > 1), caplog.text
+        started.stop(flush=True)
+    for query, table in local.close().items():
+        found[query].append(table)
+    output = sinks.read(tmp_path / "out")
+    for query, parts in found.items():
+        order = [(name, "ascending") for name in output[query].column_names]
+        wanted = pa.concat_tables(parts)
+        assert wanted.num_rows, query
+        assert output[query].sort_by(order).equals(wanted.sort_by(order)), query
+    assert output["pairs"].num_rows > 4 * count

@@ -170,7 +170,7 @@ def test_changes_restarts_and_a_batch_that_is_run_again(spark: Any, tmp_path: Pa
     found = sinks.read(out)
     for name, table in answers.items():
         assert_same_rows(found[name], table)
-    assert json.loads((checkpoint / "muntin.json").read_bytes())["format"] == 4
+    assert json.loads((checkpoint / "muntin.json").read_bytes())["format"] == 6
 
 
 def outcome(checkpoint: Path, batch: int) -> dict[str, Any]:
@@ -288,6 +288,6 @@ def test_a_single_stream_is_written_as_before() -> None:
         "moment": 7,
     }
     assert BatchRecord.of_content(content) == record
-    two = BatchOutcome(3, (StreamOutcome("p", 5, rows=2), StreamOutcome("q")), {"n": 1})
+    two = BatchOutcome(3, (StreamOutcome(2, state="p", seen=5), StreamOutcome(state="q")), {"n": 1})
     assert [each["rows"] for each in two.to_content()["streams"]] == [2, 0]
     assert BatchOutcome.of_content(two.to_content()) == two

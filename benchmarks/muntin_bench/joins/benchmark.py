@@ -22,6 +22,7 @@ import polars as pl
 import pyarrow as pa
 
 import muntin
+from muntin_bench.joins.added import added
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Report, Section
 
@@ -45,6 +46,7 @@ class Scale:
         asked: How many window ends the others answer, and of how many queries.
         repeats: How often Muntin's one query is timed.
         spark: Whether Spark is among the others.
+        batch: Rows per stream and batch where one more join is added to many.
     """
 
     rows: int
@@ -53,10 +55,11 @@ class Scale:
     asked: int
     repeats: int
     spark: bool
+    batch: int = 5_000
 
 
 FULL = Scale(200_000, (10, 100, 1000), 256, 2, 5, spark=True)
-QUICK = Scale(20_000, (10, 100), 16, 2, 1, spark=False)
+QUICK = Scale(20_000, (10, 100), 16, 2, 1, spark=False, batch=2_000)
 
 
 def streams(rows: int, per_key: int) -> dict[str, pa.Table]:
@@ -193,8 +196,10 @@ def run_at(scale: Scale) -> Report:
     )
     title = "count and two sums over a join, with a condition per side"
     section = Section(title, columns, tuple(rows))
-    checks = tuple(_checks(scale, mine, theirs))
-    return Report("joins", data, sections=(section,), checks=checks, seeds=SEEDS, uses=("duckdb",))
+    one_more, more = added(scale.batch, scale.repeats)
+    checks = (*_checks(scale, mine, theirs), *more)
+    shown = (section, one_more)
+    return Report("joins", data, sections=shown, checks=checks, seeds=SEEDS, uses=("duckdb",))
 
 
 def _timed(tables: dict[str, pa.Table], queries: int) -> tuple[float, Any]:

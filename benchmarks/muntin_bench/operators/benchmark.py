@@ -12,16 +12,21 @@ import numpy as np
 import pyarrow as pa
 
 import muntin
-from muntin.spark import session as started
-from muntin.spark import stop
 from muntin_bench.measure import Timing, measure
-from muntin_bench.operators.streams import FULL, QUICK, stream_sections
+from muntin_bench.operators.lengths import FULL as SECONDS
+from muntin_bench.operators.lengths import QUERIES, by_length
+from muntin_bench.operators.lengths import QUICK as FEW_SECONDS
+from muntin_bench.operators.streams import FULL, QUICK, Streams
 from muntin_bench.progress import step
-from muntin_bench.report import Report
+from muntin_bench.report import Check, Report, Section
+from muntin_bench.streaming.checkpoints import spark
 
 _ROWS, _FEWER_ROWS = 2_000_000, 200_000
 _REPEATS, _FEWER = 5, 3
 _SEEDS = (1, 2)
+# Those that are compared with Spark's own operators, and windows by their lengths.
+_COMPARED = ("join", "joins", "absence", "distinct")
+PARTS = ("bounded", *_COMPARED, *(f"long_{name}" for name in QUERIES))
 
 
 @dataclass(frozen=True)
@@ -86,8 +91,8 @@ def check_same(one: pa.Table, other: pa.Table) -> None:
     assert sides[0].cast(sides[1].schema).equals(sides[1])
 
 
-def run(quick: bool = False) -> Report:
-    """Compare the answers of both sides, then time them."""
+def bounded(quick: bool) -> list[Timing]:
+    """Compare the answers of both sides over whole streams, then time them."""
     rows = _FEWER_ROWS if quick else _ROWS
     repeats = _FEWER if quick else _REPEATS
     timings: list[Timing] = []
@@ -97,21 +102,49 @@ def run(quick: bool = False) -> Report:
         step(f"comparing answers, {work.name}")
         check_same(ours(tables, window), theirs(tables, window))
         sides: dict[str, Callable[[], Any]] = {
-            f"muntin, {work.name}": partial(ours, tables, window),
             f"duckdb, {work.name}": partial(theirs, tables, window),
+            f"muntin, {work.name}": partial(ours, tables, window),
         }
         step(f"timing both sides in turn, {repeats} times, {work.name}")
         timings.extend(measure(sides, repeats=repeats).values())
-    step("starting Spark")
-    session = started("muntin-bench", master="local[2]", config={"spark.driver.memory": "3g"})
-    try:
-        sections, checks = stream_sections(session, QUICK if quick else FULL)
-    finally:
-        stop(session)
-    data = f"two streams of {rows:,} rows each"
+    return timings
+
+
+def bounded_checks(timings: list[Timing]) -> list[Check]:
+    """What is promised of whole streams beside DuckDB."""
+    checks = []
+    pairs = zip(WORKLOADS, timings[::2], timings[1::2], strict=True)
+    for work, theirs_, ours_ in pairs:
+        if work.rows_per_key <= 2:
+            promise = f"bounded, {work.name}, DuckDB's time"
+            checks.append(Check.of(promise, 2, ours_.over(theirs_)))
+        else:
+            promise = f"bounded, {work.name}, ahead of DuckDB"
+            checks.append(Check.of(promise, 5, theirs_.over(ours_), least=True))
+    return checks
+
+
+def run(quick: bool = False, part: str | None = None) -> Report:
+    """All parts, or one of them."""
+    parts = [part] if part is not None else [*PARTS]
+    timings = bounded(quick) if "bounded" in parts else []
+    sections: list[Section] = []
+    checks = bounded_checks(timings) if timings else []
+    on_spark = [each for each in parts if each != "bounded"]
+    with spark(bool(on_spark)) as session:
+        own = [each for each in on_spark if each in _COMPARED]
+        beside = Streams(session, QUICK if quick else FULL) if own else None
+        for each in on_spark:
+            if each in _COMPARED:
+                found = getattr(beside, each)()
+            else:
+                found = by_length(each.removeprefix("long_"), FEW_SECONDS if quick else SECONDS)
+            sections += found[0]
+            checks += found[1]
+    rows = _FEWER_ROWS if quick else _ROWS
     return Report(
         "operators",
-        data,
+        f"two streams of {rows:,} rows each",
         tuple(timings),
         tuple(sections),
         tuple(checks),

@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 from muntin import sinks
 from muntin.api import files, run
 from muntin.spark.environment.settings import PROVIDER, ROCKSDB
-from muntin.spark.streaming.tasks.job import CACHE
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Section
 
+Found = tuple[list[Section], list[Check]]
 SCHEMA = "ts timestamp, k bigint, v bigint"
 _SECOND = 1_000_000
 _START = 1_700_000_000_000_000
@@ -35,17 +35,19 @@ _PATIENCE = 3600
 
 @dataclass(frozen=True)
 class StreamScale:
-    """How much to measure: rows per stream, batches, and joins at once on either side."""
+    """How much to measure: rows per stream, batches, and joins at once on either side.
+
+    Spark's own are measured at two numbers of joins, and more are scaled from these.
+    """
 
     rows: int = 2_000_000
     batches: int = 10
     joins: int = 64
-    spark_joins: tuple[int, ...] = (1, 4)
-    lengths: tuple[int, ...] = (1, 4)
+    spark_joins: tuple[int, int] = (1, 4)
 
 
 FULL = StreamScale()
-QUICK = StreamScale(200_000, 5, 64, (1,), (1, 4))
+QUICK = StreamScale(100_000, 4)
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,10 @@ class Files:
 
 @dataclass(frozen=True)
 class Taken:
-    """Seconds, rows of results, and the bytes that were written to hold state."""
+    """Seconds, and rows of results."""
 
     seconds: float
     results: int
-    written: int = 0
 
 
 @contextmanager
@@ -143,28 +144,34 @@ def ours(given: Files, text: str, streams: str = "ab") -> Taken:
         )
         assert done.await_termination(_PATIENCE)
         seconds = time.perf_counter() - begin
-        written = sum(path.stat().st_size for path in (folder / "checkpoint" / "state").iterdir())
-        return Taken(seconds, sum(done.progress().results.values()), written)
+        return Taken(seconds, sum(done.progress().results.values()))
 
 
-def theirs(session: Any, given: Files, build: Callable[[dict[str, Any]], Any]) -> Taken:
-    """A query of Spark's own over the files, with RocksDB."""
+Build = Callable[[dict[str, Any]], Any]
+
+
+def theirs(session: Any, given: Files, *builds: Build, late: str = "0 seconds") -> Taken:
+    """Queries of Spark's own over the files, all started at once, with RocksDB."""
     with _place() as folder:
         frames = {
             name: session.readStream.schema(SCHEMA)
             .option("maxFilesPerTrigger", 1)
             .parquet(str(given.root / name))
-            .withWatermark("ts", "0 seconds")
+            .withWatermark("ts", late)
             .alias(name)
             for name in "ab"
         }
         begin = time.perf_counter()
-        writer = build(frames).writeStream.format("parquet").outputMode("append")
-        writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
-        query = writer.trigger(availableNow=True).start(str(folder / "out"))
-        query.awaitTermination()
+        started = []
+        for number, build in enumerate(builds):
+            writer = build(frames).writeStream.format("parquet").outputMode("append")
+            writer = writer.option("checkpointLocation", str(folder / f"checkpoint{number}"))
+            started.append(writer.trigger(availableNow=True).start(str(folder / f"out{number}")))
+        for query in started:
+            query.awaitTermination()
         seconds = time.perf_counter() - begin
-        return Taken(seconds, session.read.parquet(str(folder / "out")).count())
+        found = [session.read.parquet(str(folder / f"out{n}")).count() for n in range(len(builds))]
+        return Taken(seconds, sum(found))
 
 
 def _join(frames: dict[str, Any], window: Window, how: str = "inner") -> Any:
@@ -184,77 +191,87 @@ def _absent(frames: dict[str, Any]) -> Any:
 
 
 def _firsts(frames: dict[str, Any]) -> Any:
-    spaced = frames["a"].withWatermark("ts", "100 seconds")
-    return spaced.dropDuplicatesWithinWatermark(["k"]).select("k")
+    return frames["a"].dropDuplicatesWithinWatermark(["k"]).select("k")
 
 
-def stream_sections(session: Any, scale: StreamScale) -> tuple[list[Section], list[Check]]:
-    """All comparisons with Spark's own operators, and what a longer window costs."""
-    session.conf.set(PROVIDER, ROCKSDB)
-    session.conf.set("spark.sql.shuffle.partitions", "2")
-    with _place() as folder:
-        given = Files(folder / "join", scale.rows, scale.batches, scale.rows // 2)
-        few = Files(folder / "distinct", scale.rows, scale.batches, min(100_000, scale.rows // 4))
+class Streams:
+    """The comparisons with Spark's own operators, each over files that are made for it.
+
+    Args:
+        session: Spark's.
+        scale: How much to measure.
+    """
+
+    def __init__(self, session: Any, scale: StreamScale) -> None:
+        self._session, self._scale = session, scale
+        session.conf.set(PROVIDER, ROCKSDB)
+        session.conf.set("spark.sql.shuffle.partitions", "2")
         # Kernels and the JVM are warm before anything is timed.
-        warm = Files(folder / "warm", 4000, 2, 2000)
-        step("streams, warming up")
-        ours(warm, ONE.sql("q") + ABSENT + DISTINCT)
-        theirs(session, warm, _pairs(ONE))
-        compared, checks = _compared(session, scale, given, few)
-        step("streams, by the length of the window")
-        return [compared, _lengths(scale, given)], checks
+        with _place() as folder:
+            warm = Files(folder / "warm", 4000, 2, 2000)
+            step("streams, warming up")
+            ours(warm, ONE.sql("q") + windows(2)[1].sql("r") + ABSENT + DISTINCT)
+            theirs(session, warm, _pairs(ONE))
 
+    def join(self) -> Found:
+        """One join."""
+        step("streams, one join")
+        with self._files(self._scale.rows // 2) as given:
+            one, other = ours(given, ONE.sql("q")), theirs(self._session, given, _pairs(ONE))
+        assert one.results == other.results, (one.results, other.results)
+        return self._compared("one join", one, other.seconds, 8)
 
-def _compared(
-    session: Any, scale: StreamScale, given: Files, few: Files
-) -> tuple[Section, list[Check]]:
-    rows: list[tuple[str, ...]] = []
-    checks: list[Check] = []
+    def joins(self) -> Found:
+        """Joins with different windows and conditions over one key."""
+        few, more = self._scale.spark_joins
+        count = self._scale.joins
+        several = windows(count)
+        step(f"streams, {count} joins")
+        with self._files(self._scale.rows // 2) as given:
+            shared = ours(given, "".join(each.sql(f"q{n}") for n, each in enumerate(several)))
+            # Those in the middle, whose conditions leave as much as the average does.
+            first = count // 2 - more // 2
+            chosen = several[first : first + more]
+            step(f"streams, {few} and {more} joins by Spark")
+            sides = [
+                theirs(self._session, given, *map(_pairs, chosen[:number]))
+                for number in (few, more)
+            ]
+            same = ours(given, "".join(each.sql(f"q{n}") for n, each in enumerate(chosen)))
+        assert same.results == sides[1].results, (same.results, sides[1].results)
+        each = (sides[1].seconds - sides[0].seconds) / (more - few)
+        scaled = sides[0].seconds + (count - few) * each
+        shown = " and ".join(f"{side.seconds:.0f} s" for side in sides)
+        said = f" (scaled from {shown} at {few} and {more})"
+        return self._compared(f"{count} joins", shared, scaled, 40, said)
 
-    def compare(what: str, our: Taken, their: float, limit: float, said: str = "") -> None:
+    def absence(self) -> Found:
+        """Rows without a partner in all their life."""
+        step("streams, absence")
+        with self._files(self._scale.rows // 2) as given:
+            one, other = ours(given, ABSENT), theirs(self._session, given, _absent)
+        return self._compared("an absence", one, other.seconds, 8)
+
+    def distinct(self) -> Found:
+        """Each value once for as long as it is there."""
+        step("streams, distinct values")
+        with self._files(min(100_000, self._scale.rows // 4)) as given:
+            other = theirs(self._session, given, _firsts, late="100 seconds")
+            return self._compared("distinct", ours(given, DISTINCT, "a"), other.seconds, 3)
+
+    @contextmanager
+    def _files(self, keys: int) -> Iterator[Files]:
+        with _place() as folder:
+            yield Files(folder / "in", self._scale.rows, self._scale.batches, keys)
+
+    def _compared(self, what: str, our: Taken, their: float, limit: float, said: str = "") -> Found:
         ratio = their / our.seconds
         shown = f"{our.seconds:.1f} s", f"{their:.1f} s{said}", f"{ratio:.1f}×"
-        rows.append((what, *shown, f"{our.results:,}"))
-        checks.append(Check(f"stream, {what}, times Spark's own", limit, ratio, least=True))
-
-    step("streams, one join")
-    one, other = ours(given, ONE.sql("q")), theirs(session, given, _pairs(ONE))
-    assert one.results == other.results, (one.results, other.results)
-    compare("one join", one, other.seconds, 8)
-    step(f"streams, {scale.joins} joins")
-    several = windows(scale.joins)
-    shared = ours(given, "".join(each.sql(f"q{n}") for n, each in enumerate(several)))
-    measured = several[:: max(scale.joins // scale.spark_joins[-1], 1)][: scale.spark_joins[-1]]
-    taken = [theirs(session, given, _pairs(each)).seconds for each in measured]
-    scaled = sum(taken) / len(taken) * scale.joins
-    said = f" (scaled from {len(taken)})"
-    compare(f"{scale.joins} joins", shared, scaled, 40, said)
-    step("streams, absence")
-    compare("an absence", ours(given, ABSENT), theirs(session, given, _absent).seconds, 8)
-    step("streams, distinct values")
-    compare("distinct", ours(few, DISTINCT, "a"), theirs(session, few, _firsts).seconds, 3)
-    title = f"streams of {scale.rows:,} rows, {scale.batches} batches, into Parquet"
-    columns = ("query", "muntin", "Spark's own", "ratio", "our rows")
-    return Section(title, columns, tuple(rows)), checks
-
-
-def _lengths(scale: StreamScale, given: Files) -> Section:
-    """One join by the length of its window; keys are so many that results stay few."""
-    rows = []
-    kept = os.environ.get(CACHE)
-    try:
-        for cache in ("256", "0"):
-            os.environ[CACHE] = cache
-            for times in scale.lengths:
-                taken = ours(given, Window(50 * times, 50 * times).sql("q"))
-                worker = "in memory" if cache != "0" else "read anew"
-                seconds = f"{taken.seconds / scale.batches:.2f} s"
-                size = f"{taken.written / 1e6 / scale.batches:.1f} MB"
-                rows.append((f"{50 * times} s", worker, seconds, size, f"{taken.results:,}"))
-    finally:
-        os.environ.pop(CACHE, None)
-        if kept is not None:
-            os.environ[CACHE] = kept
-    title = "one join by the length of its window, and where workers find the rows they keep"
-    return Section(title, ("window", "rows", "batch", "state written per batch", "results"),
-                   tuple(rows))  # fmt: skip
+        title = (
+            f"{what}: streams of {self._scale.rows:,} rows, {self._scale.batches} batches, "
+            "into Parquet"
+        )
+        columns = ("muntin", "Spark's own", "ratio", "our rows")
+        section = Section(title, columns, ((*shown, f"{our.results:,}"),))
+        check = Check(f"stream, {what}, times Spark's own", limit, ratio, least=True)
+        return [section], [check]

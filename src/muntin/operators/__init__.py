@@ -1,4 +1,4 @@
-"""Windowed operators that are no aggregates: joins, absences, distinct values, differences."""
+"""Windowed operators that are not aggregates: joins, absences, distinct values, differences."""
 
 from muntin.operators.engine import RowEngine, RowStatistics, segment_bytes, segment_of
 

@@ -58,7 +58,8 @@ class Pieces:
             self._latest = grown(self._latest, self._table.size, ALWAYS)
         _, due, _ = self._calendar.pop(watermark)
         touched = np.unique(np.concatenate((codes, due)))
-        order = np.lexsort((rows.start, codes))
+        # Rows are in order of their starts, and stay so within a value.
+        order = np.argsort(codes, kind="stable")
         found, starts, ends = next_pieces(
             *(touched, codes[order], rows.start[order], rows.end[order]),
             *(self._shown, self._latest, watermark),

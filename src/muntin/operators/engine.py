@@ -14,13 +14,14 @@ from muntin.operators.graph import Graph, Key, Step, Streams
 from muntin.operators.joins.join import WindowJoin
 from muntin.operators.joins.shared_join import JoinStore
 from muntin.operators.output import Arrivals, ChangeLog, Finals, Output
+from muntin.operators.relation import BEGINNING, RelationLeaf, RelationRows
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
 from muntin.operators.state.calendar import CalendarChunk
 from muntin.operators.state.row_log import LogChunk
 from muntin.operators.state.segments import Segment
 from muntin.operators.state.snapshot import load, pack, unpack
 from muntin.operators.window_ends import Differences, WindowEnds
-from muntin.plan.operators import RowFinal, RowPlan, leaves
+from muntin.plan.operators import Node, RowFinal, RowPlan, leaves
 
 _CLASSES: dict[str, type] = {
     kind.__name__: kind for kind in (Rows, Changes, Segment, LogChunk, CalendarChunk)
@@ -54,10 +55,15 @@ class RowEngine:
         plan: The queries and their streams.
         threads: As many threads as a large batch may take.
         assigned: Which joins share a store, as a snapshot says; decided here if not given.
+        since: The first instant at which each query is complete, as a snapshot says.
     """
 
     def __init__(
-        self, plan: RowPlan, threads: int = 1, assigned: Sequence[int] | None = None
+        self,
+        plan: RowPlan,
+        threads: int = 1,
+        assigned: Sequence[int] | None = None,
+        since: Mapping[str, int] | None = None,
     ) -> None:
         self.threads = threads
         self._watermarks = dict.fromkeys(plan.streams, ALWAYS)
@@ -66,9 +72,10 @@ class RowEngine:
         self._results: dict[str, int] = {}
         self._since: dict[str, int] = {}
         self._outputs: dict[str, Output] = {}
+        self._relations: dict[str, RelationRows] = {}
         self._is_closed = False
         self._plan = RowPlan(plan.streams, ())
-        self._install(plan, {}, (), assigned)
+        self._install(plan, {}, (), assigned, since)
 
     @property
     def plan(self) -> RowPlan:
@@ -120,6 +127,30 @@ class RowEngine:
         self._is_closed = True
         return found
 
+    def update(self, name: str, insert: pa.Table | None, delete: pa.Table | None) -> None:
+        """Change a retroactive relation, from the instant after all that was seen on.
+
+        Rows that were there before have the relation as it is then, too. What changes with it is
+        shown with the next batch.
+        """
+        self._relations[name].update(insert, delete, self._next_instant())
+
+    def _next_instant(self) -> int:
+        """The first instant at which a relation may still change."""
+        seen = [each + 1 for each in self._seen.values()]
+        marks = [each for name, each in self._watermarks.items() if name not in self._relations]
+        return max([BEGINNING, *seen, *marks])
+
+    def _updates(self) -> dict[str, Changes]:
+        """The updates of relations that time has passed."""
+        now = self._next_instant()
+        found = {}
+        for name, relation in self._relations.items():
+            if relation.at is not None and relation.at < now:
+                found[name] = relation.release()
+            self._watermarks[name] = max(self._watermarks[name], now)
+        return found
+
     def _check(self, batches: Mapping[str, pa.Table], watermarks: Mapping[str, int]) -> None:
         for stream in (*batches, *watermarks):
             if stream not in self._plan.streams:
@@ -141,10 +172,15 @@ class RowEngine:
 
     def _run(self, batches: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         changes: list[Changes] = []
+        updates = self._updates()
         for store in self._graph.stores:
             first, second = (self._watermarks[stream] for stream in store.key.streams)
             store.run(batches, (first, second))
         for step in self._graph.steps:
+            if isinstance(step.operator, RelationLeaf):
+                relation = self._relations[step.stream or ""]
+                changes.append(step.operator.read(relation, updates.get(step.stream or "")))
+                continue
             if step.stream is not None:
                 changes.append(step.operator.read(batches.get(step.stream)))
                 continue
@@ -197,23 +233,36 @@ class RowEngine:
         known: Mapping[Key, Step],
         stores: Sequence[JoinStore],
         assigned: Sequence[int] | None,
+        since: Mapping[str, int] | None = None,
     ) -> None:
         finals = {final.name: final for final in plan.finals}
         before = {final.name: final for final in self._plan.finals}
-        self._graph = Graph(plan, known, self._first_whole, stores, assigned)
+        fresh = [final for final in plan.finals if before.get(final.name) != final]
+        self._since |= {final.name: self._first_whole(final.root) for final in fresh}
+        self._since |= since or {}
+        self._graph = Graph(plan, known, self._since, stores, assigned)
         self._plan = plan
-        for final in plan.finals:
-            if before.get(final.name) != final:
-                root = self._graph.steps[self._graph.roots[final.name]]
-                self._since[final.name] = root.since
-                self._outputs[final.name] = output(final, root)
-                self._results[final.name] = 0
+        self._relations = {
+            name: self._relations[name] if name in self._relations else RelationRows(each.schema)
+            for name, each in plan.streams.items()
+            if each.retroactive
+        }
+        for final in fresh:
+            root = self._graph.steps[self._graph.roots[final.name]]
+            self._outputs[final.name] = output(final, root, self._since[final.name])
+            self._results[final.name] = 0
         for name in [name for name in self._outputs if name not in finals]:
             del self._outputs[name], self._since[name], self._results[name]
 
-    def _first_whole(self, streams: Streams, longest: int | None) -> int:
-        seen = max((self._seen.get(stream, ALWAYS) for stream in streams), default=ALWAYS)
-        return ALWAYS if seen == ALWAYS else seen + (longest or 1)
+    def _first_whole(self, root: Node) -> int:
+        """The first instant at which the rows of a query that joins now are complete.
+
+        An operator that it shares with others may hold older rows, but has shown them already.
+        """
+        read = leaves(root)
+        seen = max((self._seen.get(leaf.stream, ALWAYS) for leaf in read), default=ALWAYS)
+        longest = max((leaf.range for leaf in read if leaf.range is not None), default=1)
+        return ALWAYS if seen == ALWAYS else seen + longest
 
     @property
     def statistics(self) -> RowStatistics:
@@ -237,11 +286,14 @@ class RowEngine:
             for name, root in self._graph.roots.items()
         }
 
-    def snapshot(self, outside: Callable[[Segment], str | None] | None = None) -> bytes:
+    def snapshot(
+        self, outside: Callable[[Segment], str | None] | None = None, *, is_dense: bool = False
+    ) -> bytes:
         """All that is kept, for `restore` with the same plan.
 
         Args:
             outside: Names segments of rows that are written elsewhere, by `segment_bytes`.
+            is_dense: Whether it is compressed.
         """
         state = {
             "queries": [final.name for final in self._plan.finals],
@@ -251,13 +303,13 @@ class RowEngine:
             "results": self._results,
             "since": self._since,
             "closed": self._is_closed,
-            "starts": [step.since for step in self._graph.steps],
+            "relations": {name: _kept(each) for name, each in self._relations.items()},
             "steps": [_kept(step.operator) for step in self._graph.steps],
             "assigned": self._graph.assigned,
             "stores": [_kept(store) for store in self._graph.stores],
             "outputs": {name: _kept(each) for name, each in self._outputs.items()},
         }
-        return pack(state, _CLASSES, _only_segments(outside))
+        return pack(state, _CLASSES, _only_segments(outside), is_dense=is_dense)
 
     @classmethod
     def restore(
@@ -274,7 +326,7 @@ class RowEngine:
             inside: Brings the segments that it has only the names of.
         """
         state: dict[str, Any] = unpack(data, _CLASSES, inside)
-        engine = cls(plan, assigned=state["assigned"])
+        engine = cls(plan, assigned=state["assigned"], since=state["since"])
         names = [final.name for final in plan.finals]
         if state["queries"] != names or len(state["steps"]) != len(engine._graph.steps):
             raise DataError(
@@ -282,12 +334,9 @@ class RowEngine:
             )
         engine._watermarks, engine._seen = state["watermarks"], state["seen"]
         engine._rows, engine._results = state["rows"], state["results"]
-        engine._since, engine._is_closed = state["since"], state["closed"]
-        for step, since in zip(engine._graph.steps, state["starts"], strict=True):
-            step.since = since
-        for final in plan.finals:
-            root = engine._graph.steps[engine._graph.roots[final.name]]
-            engine._outputs[final.name] = output(final, root, engine._since[final.name])
+        engine._is_closed = state["closed"]
+        for name, held in state.get("relations", {}).items():
+            load(engine._relations[name], held)
         for step, held in zip(engine._graph.steps, state["steps"], strict=True):
             load(step.operator, held)
         for store, held in zip(engine._graph.stores, state["stores"], strict=True):
@@ -320,9 +369,8 @@ def _kept(holder: Any) -> dict[str, Any]:
     return {name: getattr(holder, name) for name in getattr(holder, "STATE", ())}
 
 
-def output(final: RowFinal, root: Step, since: int | None = None) -> Output:
+def output(final: RowFinal, root: Step, begin: int) -> Output:
     """What shows the rows of a query."""
-    begin = root.since if since is None else since
     if final.show != "rows":
         return Differences(final, root.lifetime, begin, strict=root.strict)
     if final.slide is not None:

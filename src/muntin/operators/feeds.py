@@ -60,6 +60,9 @@ class FeedSplitter:
             return {}
         table = pa.concat_tables(self._tables).combine_chunks()
         numbers = np.concatenate(self._numbers)
+        if self._feed.everywhere:
+            self._tables, self._numbers = [], []
+            return self._copies(table)
         self._tables, self._numbers = [], []
         if not numbers.size:
             return {}
@@ -74,6 +77,14 @@ class FeedSplitter:
             bucket: _packed(batch.slice(begin, end - begin))
             for bucket, begin, end in zip(held.tolist(), firsts.tolist(), ends, strict=True)
         }
+
+    def _copies(self, table: pa.Table) -> dict[int, bytes]:
+        """The same rows for every bucket."""
+        if not table.num_rows:
+            return {}
+        arrays = [_single(column) for column in table.columns]
+        data = _packed(pa.RecordBatch.from_arrays(arrays, schema=table.schema))
+        return dict.fromkeys(range(self._buckets), data)
 
 
 def unpacked(packets: Sequence[bytes]) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from muntin.operators.joins.join import WindowJoin
 from muntin.operators.joins.shared_join import JoinStore, SharedJoin
 from muntin.operators.joins.stores import assign_stores, shareable, stores_of
 from muntin.operators.joins.strict_join import StrictJoin
+from muntin.operators.relation import RelationLeaf
 from muntin.operators.rows import ALWAYS, Changes, Rows, concat
 from muntin.operators.select import Leaf, Selection
 from muntin.operators.state.keys import check_alike
@@ -39,9 +40,6 @@ from muntin.plan.operators import (
 
 Streams = frozenset[str]
 Key = tuple[Any, ...]
-# The first instant of which rows are complete that are read from some streams, through windows
-# none of which is longer than a range.
-Since = Callable[[Streams, int | None], int]
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,14 @@ class Context:
     """What operators that take rows in order depend on beside their nodes.
 
     ``streams`` are those whose least watermark they follow. With ``counted``, DISTINCT shows each
-    value for as long as it lasts, instead of in pieces.
+    value for as long as it lasts, instead of in pieces. Values that it has shown before it does not
+    show again, so queries share it only with those that are complete from the same instant on:
+    ``since`` is that.
     """
 
     streams: Streams
     counted: bool
+    since: int
 
 
 @dataclass
@@ -67,7 +68,6 @@ class Step:
         clocks: For each source, the streams whose least watermark bounds its rows to come.
         strict: Whether its rows may end before their time.
         lifetime: The longest that its rows with an end live.
-        since: The first instant at which its rows are complete.
         stream: What a leaf reads: a stream, or a stream joined with tables.
     """
 
@@ -77,7 +77,6 @@ class Step:
     clocks: tuple[Streams, ...]
     strict: bool
     lifetime: int
-    since: int = ALWAYS
     stream: str | None = None
 
 
@@ -109,7 +108,7 @@ class Graph:
     Args:
         plan: The queries.
         known: Steps of the plan before, by their keys.
-        since: From when on rows of new steps are complete.
+        since: The first instant at which each query is complete.
         stores: Stores of the plan before, which joins share.
         assigned: Which store each join has that could share one, as `assigned` says of a graph;
             decided here if not given.
@@ -119,13 +118,12 @@ class Graph:
         self,
         plan: RowPlan,
         known: Mapping[Key, Step],
-        since: Since,
+        since: Mapping[str, int],
         stores: Sequence[JoinStore] = (),
         assigned: Sequence[int] | None = None,
     ) -> None:
         self._plan = plan
         self._known = known
-        self._since = since
         nodes = shareable([final.root for final in plan.finals])
         alone = {node for node in nodes if (node,) in known}
         if assigned is None:
@@ -140,7 +138,7 @@ class Graph:
         self.steps: list[Step] = []
         self.roots: dict[str, int] = {}
         for final in plan.finals:
-            self.roots[final.name] = self._add(final.root, _context(final))
+            self.roots[final.name] = self._add(final.root, _context(final, since[final.name]))
 
     def below(self, root: int) -> set[int]:
         """The steps that a step reads, and itself."""
@@ -150,7 +148,7 @@ class Graph:
         return found
 
     def _add(self, node: Node, context: Context) -> int:
-        key: Key = (node,) if is_eager(node) else (node, context)
+        key: Key = (node,) if isinstance(node, Windowed) or is_eager(node) else (node, context)
         if key not in self._numbers:
             self._numbers[key] = self._build(key, node, context)
         return self._numbers[key]
@@ -160,10 +158,7 @@ class Graph:
             return self._leaf(key, node)
         if isinstance(node, Join) and node in self._shared:
             shared = SharedJoin(node, self._shared[node])
-            return self._put(
-                Step(key, shared, (), (), strict=False, lifetime=lifetime(node),
-                     since=self._complete(node))
-            )  # fmt: skip
+            return self._put(Step(key, shared, (), (), strict=False, lifetime=lifetime(node)))
         if isinstance(node, Exists) and node.null_aware and node.negated:
             return self._add(_not_in(node), context)
         sources = [self._add(each, context) for each in inputs(node)]
@@ -172,26 +167,25 @@ class Graph:
         held = [self.steps[source] for source in sources]
         if isinstance(node, Select | Union):
             operator: Any = Selection(node) if isinstance(node, Select) else UnionAll(node)
-            since = max(each.since for each in held)
         else:
             check_order(node)
-            operator, since = _operator(node, held, context), self._complete(node)
+            operator = _operator(node, held, context)
         clocks = self._clocks(node, held, context)
         strict = _is_strict(node, held, context)
-        return self._put(Step(key, operator, tuple(sources), clocks, strict, lifetime(node), since))
+        return self._put(Step(key, operator, tuple(sources), clocks, strict, lifetime(node)))
 
     def _put(self, step: Step) -> int:
         before = self._known.get(step.key)
         if before is not None:
-            step.operator, step.since = before.operator, before.since
+            step.operator = before.operator
         self.steps.append(step)
         return len(self.steps) - 1
 
     def _leaf(self, key: Key, node: Windowed) -> int:
-        operator = Leaf(node, self._plan.streams[node.stream])
-        since = self._complete(node)
+        stream = self._plan.streams[node.stream]
+        operator = RelationLeaf(node, stream) if node.retroactive else Leaf(node, stream)
         return self._put(
-            Step(key, operator, (), (), strict=False, lifetime=lifetime(node), since=since,
+            Step(key, operator, (), (), strict=node.retroactive, lifetime=lifetime(node),
                  stream=node.feed)
         )  # fmt: skip
 
@@ -206,16 +200,10 @@ class Graph:
             operator = kind(join, [each.lifetime for each in held], partners=True)
             clocks = self._clocks(join, held, context)
             lived = lifetime(join)
-            since = self._complete(join)
             self._numbers[key] = self._put(
-                Step(key, operator, tuple(sources), clocks, strict, lived, since)
+                Step(key, operator, tuple(sources), clocks, strict, lived)
             )
         return self._numbers[key]
-
-    def _complete(self, node: Node) -> int:
-        ranges = [leaf.range for leaf in leaves(node)]
-        longest = max((each for each in ranges if each is not None), default=None)
-        return self._since(frozenset(leaf.stream for leaf in leaves(node)), longest)
 
     def _clocks(self, node: Node, held: Sequence[Step], context: Context) -> tuple[Streams, ...]:
         """The streams that bound the rows to come of each input."""
@@ -229,7 +217,7 @@ class Graph:
         return (context.streams,) * len(held)
 
 
-def _context(final: RowFinal) -> Context:
+def _context(final: RowFinal, since: int) -> Context:
     """How a query's operators run that take rows in order."""
     plain = final.slide is None and final.show == "rows"
     if has_whole(final.root) and not (plain and final.output != "changes"):
@@ -238,14 +226,21 @@ def _context(final: RowFinal) -> Context:
             "SLIDE, Istream, Dstream or changes",
             hint="leave out EMIT UNMATCHED, or the other",
         )
-    return Context(final.streams, counted=plain and final.output != "append")
+    begun = since if _has_distinct(final.root) else ALWAYS
+    return Context(final.streams, plain and final.output != "append", begun)
 
 
 def is_eager(node: Node) -> bool:
     """Whether its rows come on arrival, in any order."""
     if isinstance(node, Exists | Distinct | Difference):
         return False
+    if isinstance(node, Windowed):
+        return not node.retroactive
     return all(is_eager(each) for each in inputs(node))
+
+
+def _has_distinct(node: Node) -> bool:
+    return isinstance(node, Distinct) or any(_has_distinct(each) for each in inputs(node))
 
 
 def has_whole(node: Node) -> bool:

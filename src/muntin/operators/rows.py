@@ -90,10 +90,13 @@ def concat(parts: Sequence[Rows]) -> Rows:
     held = [part for part in parts if len(part)] or [parts[0]]
     if len(held) == 1:
         return held[0]
+    start = np.concatenate([part.start for part in held])
+    # Where rows are not told apart, starts stand for ids.
+    same = all(part.ids is part.start for part in held)
     return Rows(
         concat_columns([part.columns for part in held]),
-        np.concatenate([part.ids for part in held]),
-        np.concatenate([part.start for part in held]),
+        start if same else np.concatenate([part.ids for part in held]),
+        start,
         np.concatenate([part.end for part in held]),
     )
 
@@ -146,15 +149,6 @@ class Route:
         taken = [arrays[owner][places] for owner, places in self.parts]
         whole: Ints = taken[0] if len(taken) == 1 else np.concatenate(taken)
         return whole if self.back is None else whole[self.back]
-
-
-def gather(parts: Sequence[Columns], begins: Ints, places: Ints) -> Columns:
-    """Values at places of several tables that are numbered through.
-
-    Part ``i`` holds the places from ``begins[i]`` on. Only the parts that are asked are read.
-    """
-    route = Route.of(begins, places)
-    return tuple(route.column(arrays) for arrays in zip(*parts, strict=True))
 
 
 # What takes less than so many rows is not worth a thread.

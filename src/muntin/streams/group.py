@@ -4,78 +4,58 @@ from __future__ import annotations
 
 import time as clock
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from muntin.counts import Counts
 from muntin.display import count
 from muntin.engine.joined import JoinAnswers
 from muntin.engine.tables.feeds import TableFeeds
-from muntin.engine.watermarks import Watermarks
-from muntin.errors import DataError, did_you_mean
+from muntin.engine.watermarks import HolderWarning, Watermarks
 from muntin.expressions.zones import Zone
 from muntin.frames import read_frame
 from muntin.operators import RowEngine
 from muntin.plan import SharedPlan
 from muntin.plan.joined import by_owner
-from muntin.plan.operators import RowPlan, StreamSchema, leaves
+from muntin.plan.operators import RowPlan, leaves
 from muntin.plan.relations import table_named
 from muntin.planner.rows import row_plan
-from muntin.planner.steps.bind import bind_query
 from muntin.queries import (
+    AnyKeep,
     AnyQuery,
+    CreateKeep,
+    DropKeep,
     DropQuery,
     MixedCatalog,
     QueriesLike,
-    Query,
     RowQuery,
     Statement,
     statements_of,
 )
-from muntin.queries.routes import routed
 from muntin.results import Results, TableAnswer
-from muntin.streams.intake import Batch, Intake
+from muntin.streams.hot import HotStreams
+from muntin.streams.intake import Batch
+from muntin.streams.keepers import Keepers, keeper_of
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
-from muntin.streams.progress import GroupProgress, HolderWarning, StreamProgress
+from muntin.streams.members import (
+    Member,
+    Members,
+    aggregates_of,
+    relation_named,
+    relation_schemas,
+    rows_of_relation,
+)
+from muntin.streams.progress import GroupProgress
 from muntin.streams.snapshots import packed_group
+from muntin.synopses import Askable, Asking
 
 
-class _Member:
-    """One of the streams: what takes its batches in, and the engine of its aggregates."""
-
-    def __init__(self, engine: LiveEngine, max_ahead: int | None) -> None:
-        self.engine = engine
-        self.intake = Intake(engine.plan.source, engine.plan.timeline, max_ahead)
-
-    @property
-    def schema(self) -> StreamSchema:
-        return StreamSchema(self.engine.plan.source, self.engine.plan.timeline)
-
-    def feed(self, batch: Batch) -> dict[str, pa.Table]:
-        found = self.engine.feed(batch.kept)
-        self.engine.statistics += Counts(rows=batch.ahead, bad_rows=batch.ahead)
-        return found
-
-    def timely(self, batch: Batch, watermark: int | None) -> tuple[pa.Table, int | None]:
-        """The rows that have a time and are not late, and the largest time of them."""
-        ticks = self.intake.timeline.to_ticks(
-            batch.kept[self.intake.timeline.column].combine_chunks()
-        )
-        wanted = ticks.is_valid()
-        if watermark is not None:
-            wanted = pc.and_kleene(wanted, pc.greater_equal(ticks, watermark)).fill_null(False)
-        largest: int | None = pc.max(ticks.filter(wanted)).as_py()
-        return batch.kept.filter(wanted), largest
-
-
-class StreamGroup(Lifecycle):
+class StreamGroup(Lifecycle, Askable):
     """Any number of queries over several streams, which join and leave while they run.
 
     Made by :func:`muntin.stream`. Each stream has its own W, the largest event time of its earlier
@@ -93,22 +73,36 @@ class StreamGroup(Lifecycle):
         on_error: Literal["null", "fail"] = "null",
         on_bad_row: Literal["skip", "fail"] = "skip",
         max_ahead: int | None = None,
+        relations: Mapping[str, pa.Table] | None = None,
     ) -> None:
         super().__init__(on_error, on_bad_row)
-        self._members = {name: _Member(engine, max_ahead) for name, engine in engines.items()}
+        self._members = Members(
+            {name: Member(engine, max_ahead) for name, engine in engines.items()}
+        )
         self._zone = zone
+        self._relations = relation_schemas(self._members.schemas, relations)
         self._catalog = MixedCatalog(queries)
         lateness = {name: engine.lateness or 0 for name, engine in engines.items()}
         self._watermarks = Watermarks(lateness, idle, _now())
         self._rows = RowEngine(self._planned(self._catalog))
+        for name, table in (relations or {}).items():
+            self._rows.update(name, table, None)
         # Keys of tables that failed, by query.
         self._failed: Counter[str] = Counter()
-        self._feeds = TableFeeds(self._rows.plan, self._tables, self._failed)
+        self._feeds = TableFeeds(self._rows.plan, self._members.tables, self._failed)
+        self._hot = HotStreams(self._rows.plan)
         self._joins = JoinAnswers()
-        self._joins.adopt(self._rows.plan.joined, self._next_windows())
+        self._joins.adopt(self._rows.plan.joined, self._members.next_windows())
         first = next(iter(self._members.values()))
         self._restore = read_frame(first.engine.plan.source.empty_table()).restore
         self._warning = HolderWarning()
+        self._keepers = Keepers({name: keeper_of(each) for name, each in engines.items()})
+        self._asking = Asking(
+            lambda: self._keepers.versions,
+            lambda: {name: table.schema for name, table in self._members.tables.items()},
+            several=len(self._members) > 1,
+            restore=lambda: self._restore,
+        )
 
     def feed(self, batch: Any, name: str | None = None) -> Results:
         """Take in a batch of one stream, and answer what it makes due.
@@ -126,22 +120,27 @@ class StreamGroup(Lifecycle):
                 ``on_error`` or ``on_bad_row`` let fail, which ends the stream.
         """
         self._check()
-        name = self._named(name)
+        name = self._members.named(name)
         member = self._members[name]
         given = member.intake.read(batch)
         self._check_columns(name, given)
         self._restore = given.restore
         self._check_rows(member.intake, given)
-        rows, largest = member.timely(given, self._watermarks.clocks[name].watermark)
+        rows, largest = member.intake.timely(given, self._watermarks.clocks[name].watermark)
         before = self._errors()
+        kept = self._keepers.prepared(name, given.kept, member.engine.watermark)
         found = member.feed(given)
         with self._changing():
             self._watermarks.take(name, largest, _now())
             found |= self._settled()
+            self._hot.see(name, rows)
             joined = self._feeds.join({name: rows})
             found |= self._rows.feed({name: rows}, self._watermarks.watermarks, joined)
             found = self._combined(found)
-        self._warning.check(self._watermarks, self._rows.plan)
+            self._keepers.commit(self._watermarks.clocks, name, kept, given.kept.num_rows)
+            self._failed.update(kept.errors)
+        marks = {each: own.watermark for each, own in self._watermarks.clocks.items()}
+        self._warning.check(marks, self._rows.plan)
         return self._results(found, given.rows, before)
 
     def advance(self, to: Any, name: str | None = None) -> Results:
@@ -155,7 +154,7 @@ class StreamGroup(Lifecycle):
         """
         self._check()
         before = self._errors()
-        names = self._members if name is None else [self._named(name)]
+        names = self._members if name is None else [self._members.named(name)]
         ticks = {each: self._members[each].intake.tick(to) for each in names}
         with self._changing():
             for each, tick in ticks.items():
@@ -163,6 +162,7 @@ class StreamGroup(Lifecycle):
             found = self._settled()
             found |= self._rows.feed({}, self._watermarks.watermarks)
             found = self._combined(found)
+            self._keepers.advance(self._watermarks.clocks)
         return self._results(found, 0, before)
 
     def _combined(self, found: dict[str, pa.Table]) -> dict[str, pa.Table]:
@@ -182,12 +182,7 @@ class StreamGroup(Lifecycle):
     def _settled(self) -> dict[str, pa.Table]:
         """What is due after idle streams kept up with the others."""
         self._watermarks.settle(_now())
-        found: dict[str, pa.Table] = {}
-        for name, watermark in self._watermarks.watermarks.items():
-            engine = self._members[name].engine
-            if engine.watermark is None or engine.watermark < watermark:
-                found |= engine.advance(watermark)
-        return found
+        return self._members.advance(self._watermarks.watermarks)
 
     def add(self, queries: QueriesLike) -> None:
         """Let queries join, from the next batch on: all of them, or none if one is refused.
@@ -214,50 +209,68 @@ class StreamGroup(Lifecycle):
     def _change(self, catalog: MixedCatalog) -> None:
         """Takes up other queries; all are bound before any engine changes."""
         plan = self._planned(catalog)
-        asked = aggregates_of(catalog, self._members, plan)
-        for name, found in asked.items():
-            engine = self._members[name].engine
-            tables = {each: table.schema for each, table in engine.tables.items()}
-            for query in found:
-                bind_query(query, engine.plan.source, engine.plan.timeline, tables, self._zone)
-        for name, found in asked.items():
-            engine = self._members[name].engine
-            if found != [final.query for final in engine.plan.finals]:
-                engine.replace(found)
+        self._members.replace(aggregates_of(catalog, self._members, plan), self._zone)
         if plan != self._rows.plan:
-            feeds = TableFeeds(plan, self._tables, self._failed)
+            feeds = TableFeeds(plan, self._members.tables, self._failed)
             self._rows.adopt(plan)
             self._feeds = feeds
-            self._joins.adopt(plan.joined, self._next_windows())
+            self._hot.adopt(plan)
+            self._joins.adopt(plan.joined, self._members.next_windows())
         self._catalog = catalog
-
-    def _next_windows(self) -> dict[str, int]:
-        """The number of the next window of every query that runs over a single stream."""
-        found: dict[str, int] = {}
-        for member in self._members.values():
-            found |= member.engine.next_windows()
-        return found
 
     def _planned(self, catalog: Iterable[AnyQuery]) -> RowPlan:
         rows = [query for query in catalog if isinstance(query, RowQuery)]
-        streams = {name: member.schema for name, member in self._members.items()}
-        tables = {name: table.schema for name, table in self._tables.items()}
-        return row_plan(rows, streams, self._zone, tables)
-
-    @property
-    def _tables(self) -> Mapping[str, pa.Table]:
-        """What rows may be joined with; all streams have the same."""
-        return next(iter(self._members.values())).engine.tables
+        tables = {name: table.schema for name, table in self._members.tables.items()}
+        return row_plan(rows, self._members.schemas | self._relations, self._zone, tables)
 
     def update_table(self, name: str, frame: Any) -> None:
         """Join rows from the next batch on with another version of a table; those before stay."""
         self._check()
         table = read_frame(frame).table()
-        tables = {**self._tables, table_named(name, self._tables): table}
+        tables = {**self._members.tables, table_named(name, self._members.tables): table}
         feeds = TableFeeds(self._rows.plan, tables, self._failed)
         for member in self._members.values():
             member.engine.update_table(name, table)
+        self._keepers.update_table(name, table)
         self._feeds = feeds
+
+    def update(self, name: str, insert: Any = None, delete: Any = None) -> None:
+        """Change a retroactive relation: rows are deleted, then others inserted.
+
+        It takes effect at the instant after the largest event time seen, for rows that came before
+        as well: pairs appear and end then, and are shown with the next batch.
+
+        Args:
+            name: The relation, one of ``relations=``.
+            insert: A frame of rows, with the relation's columns.
+            delete: A frame of rows that it holds, with all their columns. Equal rows are deleted
+                one for one.
+
+        Raises:
+            DataError: If a row to delete is not there, or columns differ; nothing is changed then.
+        """
+        self._check()
+        known = relation_named(name, self._relations)
+        schema = self._relations[known].schema
+        given = [
+            None if each is None else rows_of_relation(schema, each) for each in (insert, delete)
+        ]
+        self._rows.update(known, *given)
+
+    def keeps(self) -> list[AnyKeep]:
+        """What is kept of all streams."""
+        return self._keepers.keeps()
+
+    def explain_keeps(self) -> str:
+        """What is kept, and what it takes: entries per row, entries and bytes."""
+        return self._keepers.explain()
+
+    def _asked(self) -> Asking:
+        return self._asking
+
+    def _apply_keeps(self, statements: Sequence[CreateKeep | DropKeep]) -> None:
+        self._check()
+        self._keepers.apply(statements)
 
     def queries(self) -> list[AnyQuery]:
         """The queries that run, in the order they joined."""
@@ -265,7 +278,7 @@ class StreamGroup(Lifecycle):
 
     def plan(self) -> dict[str, SharedPlan]:
         """What the aggregates over each stream share."""
-        return {name: member.engine.plan for name, member in self._members.items()}
+        return self._members.plans
 
     def row_plan(self) -> RowPlan:
         """The operators of the queries over rows."""
@@ -274,22 +287,12 @@ class StreamGroup(Lifecycle):
     def progress(self) -> GroupProgress:
         """What the streams have seen and done, what is kept, and who holds the others back."""
         silent = self._watermarks.silent(_now())
-        streams = {}
-        for name, member in self._members.items():
-            found, own = member.engine.progress(), self._watermarks.clocks[name]
-            streams[name] = StreamProgress(
-                rows=found.rows,
-                late_rows=found.late_rows,
-                bad_rows=found.bad_rows,
-                watermark=own.watermark,
-                seen=own.seen,
-                idle=name in silent,
-                aggregates=found,
-            )
+        streams = self._members.progress(self._watermarks.clocks, silent)
         rows = self._rows.statistics
         holder, gap = self._watermarks.holder(), self._watermarks.gap()
         kept, results = by_owner(rows.kept), by_owner(rows.results)
-        return GroupProgress(streams, holder, gap, dict(kept), dict(results))
+        hot = self._hot.hottest()
+        return GroupProgress(streams, holder, gap, dict(kept), dict(results), hot)
 
     def reached(self) -> dict[str, pa.Scalar]:
         """How far each row query has come: the least W of the streams it reads, as a time.
@@ -299,7 +302,7 @@ class StreamGroup(Lifecycle):
         """
         found = {}
         for final in self._rows.plan.finals:
-            least = self._watermarks.least(final.streams)
+            least = self._watermarks.least(final.streams - self._relations.keys())
             if least is not None:
                 found[final.name] = final.timeline.from_ticks(np.array([least]))[0]
         return found
@@ -320,6 +323,7 @@ class StreamGroup(Lifecycle):
             "clocks": self._watermarks.clocks,
             "rows": (self._rows.plan, self._rows.snapshot()),
             "joins": self._joins.snapshot(),
+            "keeps": self._keepers.snapshot(),
         }
         return packed_group(content)
 
@@ -329,9 +333,10 @@ class StreamGroup(Lifecycle):
         for name, each in held["clocks"].items():
             self._watermarks.clocks[name] = replace(each, spoke=now)
         self._rows = RowEngine.restore(*held["rows"])
-        self._feeds = TableFeeds(self._rows.plan, self._tables, self._failed)
-        self._joins.adopt(self._rows.plan.joined, self._next_windows())
+        self._feeds = TableFeeds(self._rows.plan, self._members.tables, self._failed)
+        self._joins.adopt(self._rows.plan.joined, self._members.next_windows())
         self._joins.resume(held["joins"])
+        self._keepers.restore(held["keeps"])
 
     def close(self) -> Results:
         """Answer all that is left, and end the streams."""
@@ -350,35 +355,16 @@ class StreamGroup(Lifecycle):
         names = ", ".join(self._members) or "one stream"
         return f"<StreamGroup of {count(len(self._catalog), 'query')} over {names}>"
 
-    def _named(self, name: str | None) -> str:
-        if name is None and len(self._members) == 1:
-            return next(iter(self._members))
-        lowered = {each.lower(): each for each in self._members}
-        known = lowered.get(str(name).lower())
-        if known is None:
-            what = "the batch names no stream" if name is None else f"there is no stream {name!r}"
-            hint = did_you_mean(str(name), self._members)
-            raise DataError(what, hint=hint or f"the streams are {', '.join(self._members)}")
-        return known
-
     def _check_columns(self, name: str, batch: Batch) -> None:
         """Whether a batch has the columns that row queries read."""
-        timeline = self._members[name].intake.timeline
-        needed = dict.fromkeys([timeline.column])
-        for final in self._rows.plan.finals:
-            for leaf in leaves(final.root):
-                if leaf.stream == name:
-                    needed |= dict.fromkeys(leaf.reads)
-        missing = [each for each in needed if each not in batch.kept.column_names]
-        if missing:
-            raise DataError(
-                f"the batch has no column {missing[0]!r}", hint="queries read it: add it, or NULLs"
-            )
+        finals = self._rows.plan.finals
+        read = [leaf for final in finals for leaf in leaves(final.root) if leaf.stream == name]
+        self._members[name].intake.check_columns(
+            batch, (one for leaf in read for one in leaf.reads)
+        )
 
     def _errors(self) -> Counter[str]:
-        found = Counter(self._rows.errors) + self._failed
-        for member in self._members.values():
-            found.update(member.engine.statistics.errors)
+        found = Counter(self._rows.errors) + self._failed + self._members.errors
         found.update(self._joins.errors)
         return by_owner(found)
 
@@ -402,10 +388,3 @@ class StreamGroup(Lifecycle):
 
 def _now() -> int:
     return clock.time_ns() // 1000
-
-
-def aggregates_of(
-    queries: Iterable[AnyQuery], streams: Iterable[str], plan: RowPlan
-) -> dict[str, list[Query]]:
-    """The aggregate queries over each stream, the sides of joins among them."""
-    return routed((each for each in (*queries, *plan.sides) if isinstance(each, Query)), streams)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,23 @@ class Intake:
         rows = self._fitted(given.table())
         kept = self._within_horizon(rows)
         return Batch(kept, rows.num_rows, rows.num_rows - kept.num_rows, given.restore)
+
+    def check_columns(self, batch: Batch, read: Iterable[str]) -> None:
+        """Whether a batch has a time, and the columns that row queries read."""
+        for name in dict.fromkeys([self.timeline.column, *read]):
+            if name not in batch.kept.column_names:
+                raise DataError(
+                    f"the batch has no column {name!r}", hint="queries read it: add it, or NULLs"
+                )
+
+    def timely(self, batch: Batch, watermark: int | None) -> tuple[pa.Table, int | None]:
+        """The rows that have a time and are not late, and the largest time of them."""
+        ticks = self.timeline.to_ticks(batch.kept[self.timeline.column].combine_chunks())
+        wanted = ticks.is_valid()
+        if watermark is not None:
+            wanted = pc.and_kleene(wanted, pc.greater_equal(ticks, watermark)).fill_null(False)
+        largest: int | None = pc.max(ticks.filter(wanted)).as_py()
+        return batch.kept.filter(wanted), largest
 
     def bad_rows(self, batch: Batch) -> int:
         """How many rows have no time that can be used."""

@@ -2,58 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muntin.counts import RowCounts
 from muntin.display import count
 from muntin.engine import Progress
-from muntin.engine.watermarks import Watermarks
-from muntin.plan.operators import RowPlan, leaves
-
-_logger = logging.getLogger("muntin.streams")
-
-
-class HolderWarning:
-    """What warns, once, of a stream that holds others back so far that it decides what is kept.
-
-    Rows are kept for the longest window, plus as long as the streams are apart in event time. It
-    warns when the second is more than the first, and again once they were close meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._told: str | None = None
-        self._first: int | None = None
-
-    def check(self, clocks: Watermarks, plan: RowPlan) -> None:
-        """Look at streams that some query reads together."""
-        read = {name for final in plan.finals if len(final.streams) > 1 for name in final.streams}
-        marks = {name: clocks.clocks[name].watermark for name in clocks.clocks if name in read}
-        known = [mark for mark in marks.values() if mark is not None]
-        if not known:
-            return
-        if self._first is None:
-            self._first = min(known)
-        # A stream that has not spoken yet holds all that came since the first row.
-        least = min(marks, key=lambda name: _or_first(marks[name], self._first))
-        gap = max(known) - _or_first(marks[least], self._first)
-        ranges = [leaf.range or 0 for final in plan.finals for leaf in leaves(final.root)]
-        if gap <= max(ranges):
-            self._told = None
-        elif self._told != least:
-            self._told = least
-            what = "has had no row yet" if marks[least] is None else f"is {gap:,} ticks behind"
-            _logger.warning(
-                "stream %s %s and holds the others back: rows of %s are kept until it has come as "
-                "far. If it may be silent, say idle=, or advance() it",
-                least,
-                what,
-                ", ".join(name for name in marks if name != least),
-            )
-
-
-def _or_first(mark: int | None, first: int | None) -> int:
-    return mark if mark is not None else (first or 0) - 1
+from muntin.operators.hot_keys import HotKey
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +34,7 @@ class GroupProgress:
         gap: How far the streams are apart in event time, in ticks.
         kept: Rows that operators keep, by row query.
         results: Rows shown so far, by row query.
+        hot_keys: The keys that most of the recent rows have, by stream and what it is joined by.
     """
 
     streams: dict[str, StreamProgress]
@@ -87,6 +42,7 @@ class GroupProgress:
     gap: int
     kept: dict[str, int]
     results: dict[str, int]
+    hot_keys: dict[str, tuple[HotKey, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = []

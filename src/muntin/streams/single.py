@@ -13,20 +13,19 @@ from muntin.display import count
 from muntin.engine import Progress
 from muntin.engine.slices.snapshot import token_of
 from muntin.engine.slices.store import REMEMBERED
-from muntin.errors import DataError
+from muntin.errors import DataError, Problem, QueryError
 from muntin.frames import read_frame
 from muntin.plan import SharedPlan
 from muntin.queries import (
+    AnyKeep,
     Catalog,
     CreateKeep,
     DropKeep,
     DropQuery,
     Keep,
-    KeepsLike,
     QueriesLike,
     Query,
     Statement,
-    keep_statements,
     statements_of,
 )
 from muntin.queries.routes import routed
@@ -36,12 +35,10 @@ from muntin.streams.keeper import Keeper
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
 from muntin.streams.snapshots import packed, token_in
-from muntin.synopses import Answer, Asking, Isolation, Moment, Prepared
-from muntin.synopses.asking import MAX_ROWS, TIMEOUT
-from muntin.windows import DurationLike
+from muntin.synopses import Askable, Asking, Moment
 
 
-class Stream(Lifecycle):
+class Stream(Lifecycle, Askable):
     """Any number of queries over one stream of batches, which join and leave while it runs.
 
     Made by :func:`muntin.stream`. Let W be the largest event time of all earlier batches less the
@@ -104,7 +101,9 @@ class Stream(Lifecycle):
         self._batches += 1
         self._keeper.commit(kept, self._moment, given.kept.num_rows)
         # Rows too far ahead were not shown to the engine, and count like those without a time.
-        self._engine.statistics += Counts(rows=given.ahead, bad_rows=given.ahead)
+        self._engine.statistics += Counts(
+            rows=given.ahead, bad_rows=given.ahead, errors=kept.errors
+        )
         return self._results(found, given.rows, before)
 
     def advance(self, to: Any) -> Results:
@@ -147,27 +146,12 @@ class Stream(Lifecycle):
         self._engine.replace(list(catalog))
         self._catalog = catalog
 
-    def keep(self, keeps: KeepsLike) -> None:
-        """Keep something to be asked about: all that is named, or nothing if one is refused.
-
-        A keep that is there before the first batch knows that there was nothing earlier. One that
-        joins later has all rows above the largest event time so far. It emits nothing and changes
-        no query's answers. ``CREATE OR REPLACE KEEP`` begins anew, ``DROP KEEP`` drops one.
-
-        Args:
-            keeps: ``CREATE KEEP`` statements as text, what :func:`muntin.keep` makes, or a list.
-        """
+    def _apply_keeps(self, statements: Sequence[CreateKeep | DropKeep]) -> None:
         self._check()
-        statements = keep_statements(keeps)
         check_keep_sources(statements, self._name)
         self._keeper.apply(statements)
 
-    def drop_keep(self, name: str) -> None:
-        """Keep something no longer."""
-        self._check()
-        self._keeper.apply([DropKeep(name)])
-
-    def keeps(self) -> list[Keep]:
+    def keeps(self) -> list[AnyKeep]:
         """What is kept, in the order it joined."""
         return self._keeper.keeps()
 
@@ -175,52 +159,8 @@ class Stream(Lifecycle):
         """What is kept, and what it takes: entries per row, entries and bytes."""
         return self._keeper.explain()
 
-    def ask(
-        self,
-        sql: str,
-        *,
-        isolation: Isolation = "lws",
-        timeout: DurationLike = TIMEOUT,
-        max_rows: int = MAX_ROWS,
-    ) -> Answer:
-        """Answer a question at once, from what is kept. Any thread may ask.
-
-        Args:
-            sql: A SELECT over ``[RANGE r]``, which ends one tick after the latest event time, or
-                ``AS OF WATERMARK``, or ``AS OF`` a time; ``ALIGNED`` asks for whole slices.
-            isolation: ``lws`` reads the newest version, also if a batch comes meanwhile; ``ws``
-                the one that was newest when the question came.
-            timeout: How long it may take.
-            max_rows: How many rows the answer may have.
-
-        Raises:
-            QueryError: If the question cannot be read.
-            QuestionError: If nothing kept can answer it; the hint has the KEEP that would.
-
-        >>> import muntin
-        >>> stream = muntin.stream(
-        ...     "SELECT count(*) AS n FROM t [RANGE 60 SLIDE 60]",
-        ...     {"ts": "int64", "k": "string", "v": "int64"},
-        ...     keeps="CREATE KEEP recent AS SELECT k, max(v) FROM t [RANGE 60 SLIDE 5] GROUP BY k",
-        ... )
-        >>> rows = pa.table({"ts": [1, 7, 12], "k": ["a", "a", "b"], "v": [9, 3, 4]})
-        >>> answers = stream.feed(rows)
-        >>> answer = stream.ask("SELECT max(v) AS top FROM t [RANGE 8] WHERE k = 'a'")
-        >>> answer.frame.to_pylist(), answer.exact, answer.covers
-        ([{'top': 3}], True, Covers(start=5, end=15))
-        """
-        return self._asking.ask(sql, isolation=isolation, timeout=timeout, max_rows=max_rows)
-
-    def prepare(
-        self,
-        sql: str,
-        *,
-        isolation: Isolation = "lws",
-        timeout: DurationLike = TIMEOUT,
-        max_rows: int = MAX_ROWS,
-    ) -> Prepared:
-        """A question with ``?`` in place of constants, to be called with their values."""
-        return self._asking.prepare(sql, isolation=isolation, timeout=timeout, max_rows=max_rows)
+    def _asked(self) -> Asking:
+        return self._asking
 
     def update_table(self, name: str, frame: Any) -> None:
         """Join rows from the next batch on with another version of a table; those before stay.
@@ -239,6 +179,11 @@ class Stream(Lifecycle):
     def plan(self) -> SharedPlan:
         """What the queries share."""
         return self._engine.plan
+
+    def explain(self) -> str:
+        """What the queries share, and what is kept."""
+        kept = self.explain_keeps()
+        return self._engine.plan.explain() + (f"\n{kept}" if kept else "")
 
     def progress(self) -> Progress:
         """What the stream has seen and done, and what it keeps."""
@@ -322,8 +267,11 @@ class Stream(Lifecycle):
 
 def check_keep_sources(statements: Iterable[CreateKeep | DropKeep], name: str | None) -> None:
     """Refuse keeps of another stream than the one of this name."""
-    created = [one.keep.query for one in statements if isinstance(one, CreateKeep)]
-    check_sources(created, name)
+    kept = [one.keep for one in statements if isinstance(one, CreateKeep)]
+    check_sources([keep.query for keep in kept if isinstance(keep, Keep)], name)
+    for keep in kept:
+        if name is not None and keep.source.lower() != name.lower():
+            raise QueryError([Problem(f"there is no stream {keep.source}", f"write FROM {name}")])
 
 
 def check_sources(queries: Iterable[Query], name: str | None) -> None:

@@ -14,8 +14,9 @@ from muntin.plan.operators import StreamSchema
 from muntin.planner.rows import row_plan
 from muntin.planner.sharing import Optimizer
 from muntin.queries import AnyQuery, RowQuery
-from muntin.streams.group import StreamGroup, aggregates_of
+from muntin.streams.group import StreamGroup
 from muntin.streams.live import LiveEngine
+from muntin.streams.members import aggregates_of, relation_schemas
 from muntin.streams.snapshots import check_resumed, unpacked_group
 from muntin.windows import DurationLike
 
@@ -31,6 +32,7 @@ def open_group(
     build: Callable[..., SharedPlan],
     reviewer: Callable[[], Optimizer],
     snapshot: Any = None,
+    relations: Mapping[str, pa.Table] | None = None,
     **options: Any,
 ) -> StreamGroup:
     """Several streams that start, or resume from a snapshot.
@@ -45,6 +47,7 @@ def open_group(
         build: What makes a plan of queries, a schema and a time column.
         reviewer: What makes an optimizer for one stream.
         snapshot: What `StreamGroup.snapshot` gave.
+        relations: Retroactive relations; a snapshot has their rows.
         options: Further arguments of `StreamGroup`.
     """
     if len({name.lower() for name in schemas}) < len(schemas):
@@ -57,7 +60,8 @@ def open_group(
     }
     rows = [query for query in queries if isinstance(query, RowQuery)]
     static = {name: table.schema for name, table in tables.items()}
-    asked = aggregates_of(queries, schemas, row_plan(rows, streams, zone, static))
+    known = streams | relation_schemas(streams, relations)
+    asked = aggregates_of(queries, schemas, row_plan(rows, known, zone, static))
     held = None if snapshot is None else unpacked_group(snapshot, schemas)
     engines = {}
     for name, schema in schemas.items():
@@ -72,8 +76,8 @@ def open_group(
         ticks = plan.timeline.lateness(lateness[name])
         engines[name] = LiveEngine(plan, ticks, tables=tables, optimizer=own)
     if held is None:
-        return StreamGroup(engines, queries, zone=zone, **options)
-    group = StreamGroup(engines, held["queries"], zone=zone, **options)
+        return StreamGroup(engines, queries, zone=zone, relations=relations, **options)
+    group = StreamGroup(engines, held["queries"], zone=zone, relations=relations, **options)
     group.resume(held)
     if group.queries() != list(queries):
         group.replace(queries)

@@ -61,6 +61,36 @@ def test_the_answer_at_every_instant(query, mode):
             assert found == answers(query, times, links, keys, window)
 
 
+@pytest.mark.parametrize("mode", ["nt", "upa"])
+@pytest.mark.parametrize("absence_up", [True, False])
+def test_pairs_while_a_third_window_has_none_of_their_key(mode, absence_up):
+    for seed in range(12):
+        times, _, keys, window, partitions = random_tuples(seed)
+        links = np.random.default_rng(seed).integers(0, 3, len(times))
+        expected = Counter()
+        for instant in range(200):
+            alive = (times <= instant) & (instant < times + window)
+            left, hiding, right = (np.flatnonzero(alive & (links == i)).tolist() for i in range(3))
+            hidden = {keys[each] for each in hiding}
+            expected.update(
+                (instant, (a, b))
+                for a in left
+                for b in right
+                if keys[a] == keys[b] and keys[a] not in hidden
+            )
+        for scanning in (False, True):
+            run = process(
+                "absence_join", mode, times, links, keys, window,
+                partitions=partitions, scanning=scanning, absence_up=absence_up, most=5000,
+            )  # fmt: skip
+            found = Counter(
+                (instant, (left, right))
+                for left, right, start, end in run.rows.tolist()
+                for instant in range(start, end)
+            )
+            assert found == expected
+
+
 def test_only_negative_tuples_announce_what_everybody_knows():
     times, links, keys, window, _ = random_tuples(3)
     runs = {mode: process("join", mode, times, links, keys, window) for mode in MODES}
@@ -84,6 +114,7 @@ def test_a_distinct_by_update_pattern_keeps_at_most_twice_its_output():
     ("arguments", "error", "message"),
     [
         (("absence", "direct"), DataError, "direct cannot process absence"),
+        (("absence_join", "direct"), DataError, "direct cannot process absence_join"),
         (("union", "nt"), DataError, "'union' is not a query"),
         (("join", "lazy"), DataError, "'lazy' is not a mode"),
     ],
@@ -102,6 +133,11 @@ def test_input_that_is_refused():
         process("join", "nt", np.array([2, 1]), one, one, 5)
     with pytest.raises(DataError, match="links 0 or 1"):
         process("join", "nt", one, np.array([0, 2]), one, 5)
+    with pytest.raises(DataError, match="links 0, 1 or 2"):
+        process("absence_join", "nt", one, np.array([0, 3]), one, 5)
+    links = np.array([0, 2] * 4)
+    with pytest.raises(DataError, match="more than 3 results"):
+        process("absence_join", "nt", np.zeros(8, int), links, np.zeros(8, int), 5, most=3)
     with pytest.raises(DataError, match="more than 3 results"):
         process("join", "upa", np.zeros(8, int), np.array([0, 1] * 4), np.zeros(8, int), 5, most=3)
     with pytest.raises(DataError, match="more than 3 results"):

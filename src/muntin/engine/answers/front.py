@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,10 @@ from muntin.engine.answers.families import Due, Family, families
 from muntin.engine.answers.moving import MovingStage
 from muntin.engine.answers.parts import Column, Rows, are_worth, joined
 from muntin.engine.answers.stage_b import Answer, StageB
+from muntin.engine.answers.unmerged import Unmerged
 from muntin.engine.answers.windows import window_bounds
 from muntin.engine.slices.moving_slices import MovingSlices
-from muntin.engine.slices.partials import PartialBatch, SliceTable, merge
+from muntin.engine.slices.partials import PartialBatch, merge
 from muntin.engine.slices.store import SliceStore
 from muntin.expressions import Evaluator
 from muntin.plan.nodes import SharedPlan
@@ -74,7 +76,7 @@ class Answerer:
             if parts is not None and are_worth(parts, wanted):
                 self._answer_parts(index, parts, wanted, answered)
                 continue
-            stage = self._stage(index, stores[index].table())
+            stage = self._stage(index, stores[index])
             for family in wanted:
                 self._show(family, self._rows(family, stage.answer(family)), answered)
             answered.steps += stage.steps
@@ -107,7 +109,7 @@ class Answerer:
                 self._evaluator(family)
 
         def answer(index: int) -> tuple[list[Rows], int, int]:
-            stage = self._stage(index, stores[index].table())
+            stage = self._stage(index, stores[index])
             rows = [self._rows(family, stage.answer(family)) for family in asked[index]]
             return rows, stage.steps, stage.cell_steps
 
@@ -118,9 +120,11 @@ class Answerer:
         accumulators = self.plan.partials[index].accumulators
         return any(each.part.kind.startswith(USER) for each in accumulators)
 
-    def _stage(self, index: int, table: SliceTable) -> StageB:
+    def _stage(self, index: int, store: SliceStore) -> StageB:
         node = self.plan.partials[index]
-        return StageB(node, table, self.plan.slicings[node.slicing])
+        batches = store.batches()
+        entries = Unmerged.of(batches) if batches is not None and not node.grouping else None
+        return StageB(node, store.table, self.plan.slicings[node.slicing], entries)
 
     def _answer_parts(
         self,
@@ -135,7 +139,8 @@ class Answerer:
             self._evaluator(family)
 
         def answer(batches: Sequence[PartialBatch]) -> tuple[list[Rows], int, int]:
-            stage = self._stage(index, merge(self.plan.partials[index], batches))
+            node = self.plan.partials[index]
+            stage = StageB(node, partial(merge, node, batches), self.plan.slicings[node.slicing])
             rows = [self._rows(family, stage.answer(family)) for family in wanted]
             return rows, stage.steps, stage.cell_steps
 

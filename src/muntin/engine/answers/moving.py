@@ -17,7 +17,7 @@ from muntin.aggregates.columns.column import PartColumn
 from muntin.engine.answers.families import Family
 from muntin.engine.answers.stage_b import MAX_FILLED_ROWS, MAX_RESULT_ROWS, Answer, check_size
 from muntin.engine.slices.finals.own_slices import OwnKey
-from muntin.engine.slices.finals.pieces import Objects
+from muntin.engine.slices.finals.pieces import Objects, Pieces
 from muntin.engine.slices.moving_slices import MovingSlices
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.stretches import Trail, last_before
@@ -186,7 +186,7 @@ class MovingStage:
                 seen.append(key)
                 continue
             spans = asking.spans(key.members)
-            assert not isinstance(column, Objects)
+            assert not isinstance(column, Objects | Pieces)
             found[key], steps, cells = column.read(
                 log.trail, log.lasts, log.places.chains, self._held, spans
             )

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
+from muntin.engine.answers.unmerged import Lanes
 from muntin.engine.answers.windows import Asking
 from muntin.predicates import Shape
 
@@ -82,8 +83,9 @@ class Scan:
                     costs[member, place] += looked + walked
         return costs
 
-    def sums(self, rows: Ints, members: Ints) -> Ints:
+    def sums(self, lanes: Lanes, members: Ints) -> Ints:
         """For each run the sum of the entries' rows that its predicate holds in."""
+        rows = lanes.rows()
         out = np.zeros((members.size, rows.shape[1]), np.int64)
         sizes = [dimension.size for dimension in self._shape.dimensions]
         firsts = np.concatenate(([0], np.cumsum(sizes)))

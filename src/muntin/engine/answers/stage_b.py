@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -14,6 +16,7 @@ from muntin.engine.answers.families import Family, Source
 from muntin.engine.answers.grouped import Placement, Placer
 from muntin.engine.answers.rollup import RolledUp
 from muntin.engine.answers.ungrouped import find_runs
+from muntin.engine.answers.unmerged import Unmerged
 from muntin.engine.answers.windows import bound_windows, count_windows, list_windows, window_order
 from muntin.engine.slices.finals.heads import Headed
 from muntin.engine.slices.partials import SliceTable
@@ -70,24 +73,45 @@ class Answer:
 class StageB:
     """Answers families of queries over the slices of one set of partials.
 
+    ``table`` merges them, which is put off until it is needed; ``unmerged`` are the entries without
+    groups as they came, where these are in order of time.
+
     ``steps`` counts the aggregations along time, ``cell_steps`` those along cells. Both are
     counted as they are worked off: a step of a running total is one, what is read off it two. For
     the strategies of the papers each partial that goes into a window or a predicate is one, as the
     papers count.
     """
 
-    def __init__(self, node: Partials, table: SliceTable, slicing: Slicing) -> None:
+    def __init__(
+        self,
+        node: Partials,
+        table: Callable[[], SliceTable],
+        slicing: Slicing,
+        unmerged: Unmerged | None = None,
+    ) -> None:
         self.node = node
         # Only Cutty slices have heads.
         self._slicing = slicing if slicing.marks else None
         self.steps = self.cell_steps = 0
-        self.table = table
+        self._merged, self._given = table, unmerged
         self._rolled: dict[tuple[int, ...], RolledUp] = {}
         self._placer: Placer | None = None
         in_cells = isinstance(node.selection, Cells) and self._slicing is None
-        if in_cells and table.keys and table.starts.size:
+        if in_cells and node.grouping and self.table.starts.size:
             assert isinstance(node.selection, Cells)
-            self._placer = Placer(table, node.selection)
+            self._placer = Placer(self.table, node.selection)
+
+    @cached_property
+    def table(self) -> SliceTable:
+        """The slices, merged where they must be."""
+        return self._merged()
+
+    @cached_property
+    def _unmerged(self) -> Unmerged | None:
+        """Entries without groups as a sweep takes them; None where there are groups."""
+        if self._given is not None or self.node.grouping:
+            return self._given
+        return Unmerged.of([self.table.as_batch()])
 
     def answer(self, family: Family) -> Answer:
         """The windows that are due of all queries in a family."""
@@ -119,7 +143,9 @@ class StageB:
     def _swept(self, family: Family) -> Answer | None:
         """The answer by a sweep over time, or by scans; None where another way is better."""
         selection = self.node.selection
-        found = find_runs(self.table, selection, family) if isinstance(selection, Cells) else None
+        if not isinstance(selection, Cells) or self._unmerged is None:
+            return None
+        found = find_runs(self._unmerged, selection, family)
         if found is None:
             return None
         held = np.flatnonzero(found.entries())

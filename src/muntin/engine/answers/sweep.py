@@ -6,6 +6,7 @@ totals of the cells that its predicate holds in are read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
+from muntin.engine.answers.unmerged import LANES, Lanes
 from muntin.engine.answers.windows import Asking, slice_order
 
 
@@ -51,35 +53,53 @@ class Spans:
 class Sweep:
     """A sweep over entries in order of time; ``begins`` says where each slice's begin.
 
+    The entries of piece p have the cells ``numbers[codes[p]]``, of ``size`` different ones.
     ``cost`` is the number of totals that are read, and those that entries are added to.
     """
 
-    def __init__(self, asking: Asking, begins: Ints, cells: Ints, spans: Spans, size: int) -> None:
+    def __init__(
+        self,
+        asking: Asking,
+        begins: Ints,
+        codes: Sequence[Ints],
+        numbers: Ints,
+        spans: Spans,
+        size: int,
+    ) -> None:
         edges = np.concatenate(asking.edges)
         self._edges, self._order = begins[edges], slice_order(edges, begins.size)
-        self._cells, self._spans, self._size = cells, spans, size
+        self._codes, self._numbers, self._spans, self._size = codes, numbers, spans, size
         lows, highs = np.split(self._edges, 2)
         members = asking.members[lows < highs]
+        self._entries = int(begins[-1])
         self._reads = int(2 * spans.reads()[members].sum())
-        self.cost = 2 * cells.size + self._reads
+        self.cost = 2 * self._entries + self._reads
 
     @property
     def steps(self) -> int:
         """How many aggregations it takes: one for an entry, one for a total that is read."""
-        return int(self._cells.size + self._reads)
+        return self._entries + self._reads
 
-    def sums(self, rows: Ints, members: Ints) -> Ints:
+    def sums(self, lanes: Lanes, members: Ints) -> Ints:
         """For each run the sum of the entries' rows that its predicate holds in."""
         firsts = self._spans.firsts
         places = np.column_stack((firsts[members], firsts[members + 1]))
-        spans = self._spans.bounds
-        return sweep(rows, self._cells, self._size, self._edges, self._order, spans, places)
+        totals = np.zeros((self._size, lanes.width), np.int64)
+        blocks = np.zeros(((self._size >> _BITS) + 1, lanes.width), np.int64)
+        out = np.zeros((members.size, lanes.width), np.int64)
+        first = done = 0
+        for piece, own, rows in lanes.chunks():
+            cells = self._numbers[self._codes[piece][own]]
+            done = sweep(
+                rows, cells, first, self._edges, self._order, done,
+                self._spans.bounds, places, totals, blocks, out,
+            )  # fmt: skip
+            first += cells.size
+        return out
 
 
 _BITS = 4
 BLOCK = 1 << _BITS
-# So many sums are read together: they lie side by side, and are added by one instruction.
-LANES = 4
 _Four = tuple[Any, Any, Any, Any]
 
 
@@ -118,43 +138,56 @@ def total_of(totals: Ints, blocks: Ints, lane: int, spans: Ints) -> _Four:
 
 @compiled
 def sweep(
-    rows: Ints, cells: Ints, size: int, edges: Ints, order: Ints, spans: Ints, places: Ints
-) -> Ints:
+    rows: Ints,
+    cells: Ints,
+    first: int,
+    edges: Ints,
+    order: Ints,
+    done: int,
+    spans: Ints,
+    places: Ints,
+    totals: Ints,
+    blocks: Ints,
+    out: Ints,
+) -> int:
     """For each run the sum of the rows between its edges whose cells are in its spans.
 
-    Row i is of cell ``cells[i]``, one of ``size``; the numbers of a row are a multiple of four. Of
-    n runs, run r covers the rows from ``edges[r]`` to ``edges[n + r] - 1``; ``order`` sorts the
-    edges. Its spans ``[low, high)`` of cells are those from ``places[r, 0]`` to
-    ``places[r, 1] - 1``.
+    It takes some rows after the other: these are the ones from number ``first`` on. Row i of them
+    is of cell ``cells[i]``; the numbers of a row are a multiple of four. Of n runs, run r covers
+    the rows from number ``edges[r]`` to ``edges[n + r] - 1``; ``order`` sorts the edges, of which
+    ``done`` are dealt with, and so many more when it returns. Its spans ``[low, high)`` of cells
+    are those from ``places[r, 0]`` to ``places[r, 1] - 1``.
 
-    Totals only grow with the sweep, and a run is what they gained between its edges: a row is
-    added once, however many runs it is in. They may wrap around; differences stay right.
+    ``totals`` of cells, and those of ``blocks`` of them, only grow with the sweep, and a run is
+    what they gained between its edges: a row is added once, however many runs it is in. They may
+    wrap around; differences stay right.
     """
     width, runs = rows.shape[1], places.shape[0]
-    totals = np.zeros((size, width), np.int64)
-    blocks = np.zeros(((size >> _BITS) + 1, width), np.int64)
-    out = np.zeros((runs, width), np.int64)
-    row = 0
-    for edge in order:
+    row, last = 0, rows.shape[0]
+    while done < order.size:
+        edge = order[done]
         run = edge % runs
         # A window without rows reads nothing.
-        if edges[run] == edges[runs + run]:
-            continue
-        while row < edges[edge]:
-            _add(totals, np.uint64(cells[row]), rows, row)
-            _add(blocks, np.uint64(cells[row] >> _BITS), rows, row)
-            row += 1
-        # Before the first row all totals are zero.
-        if row > 0:
-            sign = 1 if edge >= runs else -1
-            own = spans[places[run, 0] : places[run, 1]]
-            for lane in range(0, width, LANES):
-                a, b, c, d = total_of(totals, blocks, lane, own)
-                out[run, lane] += sign * a
-                out[run, lane + 1] += sign * b
-                out[run, lane + 2] += sign * c
-                out[run, lane + 3] += sign * d
-    return out
+        if edges[run] < edges[runs + run]:
+            until = edges[edge] - first
+            while row < min(until, last):
+                _add(totals, np.uint64(cells[row]), rows, row)
+                _add(blocks, np.uint64(cells[row] >> _BITS), rows, row)
+                row += 1
+            if until > last:
+                return int(done)
+            # Before the first row all totals are zero.
+            if edges[edge] > 0:
+                sign = 1 if edge >= runs else -1
+                own = spans[places[run, 0] : places[run, 1]]
+                for lane in range(0, width, LANES):
+                    a, b, c, d = total_of(totals, blocks, lane, own)
+                    out[run, lane] += sign * a
+                    out[run, lane + 1] += sign * b
+                    out[run, lane + 2] += sign * c
+                    out[run, lane + 3] += sign * d
+        done += 1
+    return int(done)
 
 
 @compiled

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,35 @@ class Cells:
     cells: Ints
     numbers: Ints
     firsts: Ints
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The accumulators of all cells, before they are shown.
+
+    Attributes:
+        cells: The windows.
+        groups: The group columns, one value for each cell.
+        columns: For each aggregate the accumulators it is read from.
+        rows: How many rows of the join each cell has.
+        overflowed: The cells whose numbers of rows do not fit 64 bits; None for none.
+        failed: The cells of some aggregates, by their places, that have no value.
+        errors: How many values failed so far.
+    """
+
+    cells: Cells
+    groups: Sequence[pa.Array]
+    columns: Sequence[Sequence[PartColumn]]
+    rows: Ints
+    overflowed: Bools | None = None
+    failed: Mapping[int, Bools] = field(default_factory=dict)
+    errors: int = 0
+
+    @property
+    def last(self) -> int | None:
+        """The last window that holds a row."""
+        held = self.cells.numbers[self.cells.firsts >= 0]
+        return int(held.max()) if held.size else None
 
 
 @dataclass(frozen=True)
@@ -93,38 +122,27 @@ class Finish:
         having = () if final.having is None else (final.having,)
         self._evaluator = Evaluator((*(each.value for each in final.outputs), *having))
 
-    def __call__(
-        self,
-        cells: Cells,
-        groups: Sequence[pa.Array],
-        columns: Sequence[Sequence[PartColumn]],
-        overflowed: Bools | None = None,
-    ) -> Answered:
-        """The rows of all cells, in order of window and group.
-
-        Args:
-            cells: The windows.
-            groups: The group columns, one value a cell.
-            columns: For each aggregate the accumulators it is read from.
-            overflowed: The cells whose numbers of rows do not fit 64 bits.
-        """
-        final = self._final
+    def __call__(self, totals: Totals) -> Answered:
+        """The rows of all cells, in order of window and group."""
+        final, cells, overflowed = self._final, totals.cells, totals.overflowed
         if not cells.numbers.size:
-            return Answered(final.schema.empty_table())
+            return Answered(final.schema.empty_table(), errors=totals.errors)
         failed = np.zeros(cells.numbers.size, np.int64)
-        values = list(groups)
-        for call, parts in zip(final.calls, columns, strict=True):
+        values = list(totals.groups)
+        for place, (call, parts) in enumerate(zip(final.calls, totals.columns, strict=True)):
             lowered = call.aggregate.lower(parts)
+            if place in totals.failed:
+                lowered = _failing(lowered, totals.failed[place])
             if overflowed is not None and any(isinstance(each, AdditiveColumn) for each in parts):
                 lowered = _failing(lowered, overflowed)
             values.append(lowered.values)
             if lowered.errors is not None:
                 failed += lowered.errors.to_numpy(zero_copy_only=False)
         lowered_rows = pa.Table.from_arrays(values, schema=final.lowered)
-        held = cells.numbers[cells.firsts >= 0]
-        return self._shown(cells.numbers, lowered_rows, failed, int(held.max()))
+        table, errors = self._shown(cells.numbers, lowered_rows, failed)
+        return Answered(table, totals.last, totals.errors + errors)
 
-    def _shown(self, numbers: Ints, lowered: pa.Table, failed: Ints, last: int) -> Answered:
+    def _shown(self, numbers: Ints, lowered: pa.Table, failed: Ints) -> tuple[pa.Table, int]:
         final = self._final
         order = sort_order([pa.array(numbers), *lowered.columns[: len(final.groups)]])
         lowered, numbers = lowered.take(order), numbers[order.to_numpy()]
@@ -139,7 +157,7 @@ class Finish:
         table = pa.Table.from_arrays(shown, schema=final.schema)
         if final.having is not None:
             table = table.filter(evaluated[-1].values.fill_null(False))
-        return Answered(table, last, errors)
+        return table, errors
 
 
 def _failing(lowered: Lowered, failed: Bools) -> Lowered:

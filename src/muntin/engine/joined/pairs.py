@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Bools, Ints
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
-from muntin.engine.joined.finish import Answered, Cells, Finish, cells_of
+from muntin.engine.joined.finish import Cells, Totals, cells_of
 from muntin.expressions import Evaluator
 from muntin.operators.state.keys import KeyTable
 from muntin.plan.joined import JoinCall, JoinFinal
@@ -16,24 +18,31 @@ from muntin.plan.timeline import Timeline
 
 
 class Pairs:
-    """Aggregates the rows that are alive at each window end."""
+    """Aggregates rows of a join by cells: those alive at each window end, or others."""
 
     def __init__(self, final: JoinFinal) -> None:
         self._final = final
-        self._finish = Finish(final)
         self._groups = Evaluator([each.value for each in final.groups])
         self._args = [
             Evaluator((*call.args, *(() if call.filter is None else (call.filter,))))
             for call in final.calls
         ]
 
-    def __call__(self, table: pa.Table, numbers: Ints, gap: int | None) -> Answered:
-        """The results of some windows, from the rows of each and their window numbers."""
-        groups = [each.values for each in self._groups(table)] if self._final.groups else []
-        codes = np.zeros(table.num_rows, np.int64)
-        if groups:
-            codes = KeyTable([each.type for each in groups]).codes(tuple(groups), table.num_rows)
-        cells = cells_of(self._final, numbers, codes, gap)
+    def __call__(self, table: pa.Table, numbers: Ints, gap: int | None) -> Totals:
+        """The totals of some windows, from the rows of each and their window numbers."""
+        groups, codes = self.groups(table)
+        return self.totals(table, groups, cells_of(self._final, numbers, codes, gap))
+
+    def groups(self, table: pa.Table) -> tuple[list[pa.Array], Ints]:
+        """The group columns of rows, and a code of each row's group."""
+        if not self._final.groups:
+            return [], np.zeros(table.num_rows, np.int64)
+        groups = [each.values for each in self._groups(table)]
+        known = KeyTable([each.type for each in groups])
+        return groups, known.codes(tuple(groups), table.num_rows)
+
+    def totals(self, table: pa.Table, groups: Sequence[pa.Array], cells: Cells) -> Totals:
+        """The totals of cells of rows."""
         errors = 0
         columns = []
         for call, evaluate in zip(self._final.calls, self._args, strict=True):
@@ -41,8 +50,8 @@ class Pairs:
             columns.append(found)
             errors += failed
         shown = [each.take(pa.array(cells.firsts)) for each in groups]
-        answered = self._finish(cells, shown, columns)
-        return Answered(answered.table, answered.last, answered.errors + errors)
+        rows = np.bincount(cells.cells, minlength=cells.numbers.size)
+        return Totals(cells, shown, columns, rows, errors=errors)
 
     def _column(
         self, call: JoinCall, evaluate: Evaluator, table: pa.Table, cells: Cells

@@ -15,7 +15,8 @@ from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.kept import add_multiples, decode
 from muntin.aggregates.kept import kept
-from muntin.engine.joined.finish import FEW, ROOM, Answered, Cells, Finish, cells_of, dense
+from muntin.engine.joined.finish import FEW, ROOM, Cells, Totals, cells_of, dense
+from muntin.engine.joined.products import Met, array_of, product_sums
 from muntin.expressions import Evaluator
 from muntin.operators.state.keys import KeyTable, has_null
 from muntin.plan.joined import JoinCall, JoinFinal
@@ -36,7 +37,6 @@ class Sides:
 
     def __init__(self, final: JoinFinal) -> None:
         self._final = final
-        self._finish = Finish(final)
         self._keys = [Evaluator(side.keys) for side in final.sides]
         self._kept = [None if call.side is None else kept(call.aggregate) for call in final.calls]
         self._pads = [_pad(final, call) for call in final.calls]
@@ -44,8 +44,8 @@ class Sides:
 
     def __call__(
         self, tables: Sequence[pa.Table], numbers: Sequence[Ints], gap: int | None
-    ) -> Answered:
-        """The results of some windows.
+    ) -> Totals:
+        """The totals of some windows.
 
         Args:
             tables: The answers of each side.
@@ -62,12 +62,17 @@ class Sides:
         add_totals(rows, overflowed, cells.cells, totals, overflows)
         # Where the number of rows does not fit, nothing that depends on it is shown.
         times = np.where(overflows, 1, totals)
-        columns = [
-            self._column(number, tables, met, times, cells, rows)
-            for number in range(len(self._final.calls))
-        ]
+        columns: list[list[PartColumn]] = []
+        failed: dict[int, Bools] = {}
+        for number, call in enumerate(self._final.calls):
+            if call.factors:
+                found, failed[number] = product_sums(call, tables, met, times, cells)
+                columns.append(found)
+            else:
+                columns.append(self._column(number, tables, met, times, cells, rows))
         flags = overflowed if overflowed.any() else None
-        return self._finish(cells, [each(cells.firsts) for each in groups], columns, flags)
+        shown = [each(cells.firsts) for each in groups]
+        return Totals(cells, shown, columns, rows, flags, failed)
 
     def _meet(self, tables: Sequence[pa.Table], numbers: Sequence[Ints]) -> Met:
         """The combinations of entries with one window and one key."""
@@ -91,7 +96,7 @@ class Sides:
         counts = np.ones(entries.shape, np.int64)
         for side, table in enumerate(tables):
             own = np.ones(table.num_rows + 1, np.int64)
-            own[:-1] = _array(table, self._final.sides[side].query.select[0].name).field(0)
+            own[:-1] = array_of(table, self._final.sides[side].query.select[0].name).field(0)
             counts[side] = own[entries[side]]
         return Met(entries, windows, counts)
 
@@ -152,7 +157,7 @@ class Sides:
         call, form = self._final.calls[number], self._kept[number]
         if call.side is None or form is None:
             return [CountColumn(call.aggregate.parts[0], rows)]
-        held = decode(form, _array(tables[call.side], call.column))
+        held = decode(form, array_of(tables[call.side], call.column))
         found = [empty(part, cells.numbers.size) for part in call.aggregate.parts]
         pads = self._pads[number]
         entries = met.entries[call.side]
@@ -163,14 +168,6 @@ class Sides:
                 column.merge(np.array([len(column) - 1]), pads[place])
             add_multiples(into, cells.cells, column, entries, others)
         return found
-
-
-class Met(NamedTuple):
-    """Combinations of entries, one of each side: their window, and how many rows each counts."""
-
-    entries: Ints
-    numbers: Ints
-    counts: Ints
 
 
 class Taken(NamedTuple):
@@ -229,14 +226,8 @@ def window_numbers(final: JoinFinal, timeline: Timeline, table: pa.Table, end: s
     return (ticks - final.phase) // final.slide
 
 
-def _array(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name)
-    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-
-
 def _arrays(table: pa.Table, names: Sequence[str]) -> list[pa.Array]:
-    return [_array(table, name) for name in names]
+    return [array_of(table, name) for name in names]
 
 
 def _pad(final: JoinFinal, call: JoinCall) -> list[PartColumn] | None:

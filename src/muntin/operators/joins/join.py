@@ -127,6 +127,8 @@ class WindowJoin:
         rows = rows.where(~keys.has_null(self._keys(side, rows.columns), len(rows)))
         hashes, exact = keys.hash_columns(self._keys(side, rows.columns), len(rows))
         self._exact = self._exact and exact
+        if not self._named:
+            rows = Rows(rows.columns, rows.start, rows.start, rows.end)
         return Segment.of(hashes, rows)
 
     def _keys(self, side: int, columns: Columns) -> Columns:

@@ -42,7 +42,7 @@ def store_key(node: Join) -> StoreKey | None:
     first, second = node.inputs
     if not isinstance(first, Windowed) or not isinstance(second, Windowed):
         return None
-    if first.relation is not None or second.relation is not None:
+    if any(each.relation is not None or each.retroactive for each in (first, second)):
         return None
     return StoreKey(
         (first.stream, second.stream),

@@ -10,13 +10,15 @@ import numpy.typing as npt
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.operators.joins.join import Combined, WindowJoin
-from muntin.operators.rows import NONE, Changes, Rows
+from muntin.operators.rows import NEVER, NONE, Changes, Rows
 from muntin.operators.state.keys import grown
 from muntin.operators.state.members import Ends, Members
 from muntin.operators.state.pending import Pending
 from muntin.plan.operators import Join
 
 Table = npt.NDArray[np.int64]
+# As many rows that have ended are not worth a look at all that are kept.
+_MANY = 1024
 
 
 class StrictJoin(WindowJoin):
@@ -29,6 +31,7 @@ class StrictJoin(WindowJoin):
     STATE = (
         *WindowJoin.STATE,
         *("_pending", "_members", "_free", "_size", "_heads", "_nexts", "_ids", "_ends", "_uses"),
+        "_dead",
     )
 
     def __init__(self, node: Join, lifetimes: Sequence[int], *, partners: bool = False) -> None:
@@ -39,6 +42,8 @@ class StrictJoin(WindowJoin):
         self._members = [Members(lifetime, strict=True) for lifetime in lifetimes]
         self._free = NONE
         self._size = 0
+        # Rows of each input that had no end of their own, and have ended.
+        self._dead = [0] * count
         # The first combination of each row; of each combination the next of each of its rows,
         # its id, its natural end, and how many of its rows are alive.
         self._heads: Table = np.full((count, 0), -1)
@@ -69,11 +74,20 @@ class StrictJoin(WindowJoin):
         rows, slots, until = self._alive(combined)
         early = np.flatnonzero(until < rows.end)
         self._enter(rows, slots, until >= watermark)
-        for members, each in zip(self._members, ends, strict=True):
-            members.free(each.slots)
+        for side, each in enumerate(ends):
+            self._forget(side, each)
         return Changes(
             rows, np.concatenate((ended, rows.ids[early])), np.concatenate((at, until[early]))
         )
+
+    def _forget(self, side: int, ends: Ends) -> None:
+        """Free rows that ended; those that no expiry drops are dropped once they are the most."""
+        members = self._members[side]
+        self._dead[side] += int((members.natural[ends.slots] >= NEVER).sum())
+        members.free(ends.slots)
+        if 2 * self._dead[side] > max(self._sides[side].lasting, _MANY):
+            self._sides[side].sift(lambda ids: members.find(ids) >= 0)
+            self._dead[side] = 0
 
     def _alive(self, combined: Combined) -> tuple[Rows, Table, Ints]:
         """Combinations of rows that are all alive, the slots of these, and when the first ends."""

@@ -38,14 +38,31 @@ class IntMap:
 
     def put(self, keys: Ints, values: Ints) -> None:
         """Set the values of keys that are all different; none of them is there."""
-        needed = 2 * (self._size + keys.size)
+        self._grow(keys.size)
+        put_keys(self._keys, self._values, np.uint64(64 - self._bits), keys, values)
+        self._size += keys.size
+
+    def claim(self, keys: Ints, values: Ints) -> tuple[Ints, Ints]:
+        """Give keys that are not there the next of some values, each once.
+
+        Returns:
+            The value of each key, and where each of those stands first that got one.
+        """
+        self._grow(keys.size)
+        found, firsts = claim_keys(
+            self._keys, self._values, np.uint64(64 - self._bits), keys, values
+        )
+        self._size += firsts.size
+        return found, firsts
+
+    def _grow(self, count: int) -> None:
+        """Make room for so many more keys."""
+        needed = 2 * (self._size + count)
         if needed > self._keys.size:
             held = self._values >= 0
             old_keys, old_values = self._keys[held], self._values[held]
             self._room(int(2 * needed - 1).bit_length())
             put_keys(self._keys, self._values, np.uint64(64 - self._bits), old_keys, old_values)
-        put_keys(self._keys, self._values, np.uint64(64 - self._bits), keys, values)
-        self._size += keys.size
 
     def get(self, keys: Ints) -> Ints:
         """The value of each key, -1 where it has none."""
@@ -66,6 +83,28 @@ def put_keys(held: Ints, values: Ints, shift: np.uint64, keys: Ints, given: Ints
             slot = (slot + np.uint64(1)) & mask
         held[slot] = keys[i]
         values[slot] = given[i]
+
+
+@compiled
+def claim_keys(
+    held: Ints, values: Ints, shift: np.uint64, keys: Ints, given: Ints
+) -> tuple[Ints, Ints]:
+    """The values of keys; those that are not there get one, in order."""
+    mask = np.uint64(held.size - 1)
+    found = np.empty(keys.size, np.int64)
+    firsts = np.empty(keys.size, np.int64)
+    count = 0
+    for i in range(keys.size):
+        slot = (np.uint64(keys[i]) * _GOLDEN) >> shift
+        while values[slot] >= 0 and held[slot] != keys[i]:
+            slot = (slot + np.uint64(1)) & mask
+        if values[slot] < 0:
+            held[slot] = keys[i]
+            values[slot] = given[count]
+            firsts[count] = i
+            count += 1
+        found[i] = values[slot]
+    return found, firsts[:count].copy()
 
 
 @compiled

@@ -154,34 +154,52 @@ class KeyTable:
         lost = pending[codes[pending] < 0]
         if not lost.size:
             return
-        distinct, firsts, which = np.unique(hashes[lost], return_index=True, return_inverse=True)
-        order = np.argsort(firsts)
-        distinct, firsts, which = distinct[order], firsts[order], np.argsort(order)[which]
-        fresh = self._fresh(distinct.size)
-        self._hashes[fresh] = distinct
-        self._next[fresh] = -1
+        wanted = hashes[lost]
+        if (self._first.get(wanted) < 0).all():
+            codes[lost], firsts = self._first.claim(wanted, self._next_codes(lost.size))
+            fresh = self._fresh(firsts.size)
+        else:
+            fresh, firsts, which = self._chained(wanted)
+            codes[lost] = fresh[which]
+        self._hashes[fresh] = wanted[firsts]
         rows = lost[firsts]
         self._numbers[fresh] = self._log.append(
             tuple(column.take(pa.array(rows)) for column in columns), rows.size
         )
+
+    def _chained(self, hashes: Ints) -> tuple[Ints, Ints, Ints]:
+        """Codes for hashes of which some have one of another key: they are put behind it.
+
+        Returns:
+            The codes, where each of their hashes stands first, and the place of each row's code.
+        """
+        distinct, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
+        order = np.argsort(firsts)
+        distinct, firsts, which = distinct[order], firsts[order], np.argsort(order)[which]
+        fresh = self._fresh(distinct.size)
         known = self._first.get(distinct)
         self._first.put(distinct[known < 0], fresh[known < 0])
         for last, code in zip(known[known >= 0].tolist(), fresh[known >= 0].tolist(), strict=True):
             while self._next[last] >= 0:
                 last = int(self._next[last])  # noqa: PLW2901
             self._next[last] = code
-        codes[lost] = fresh[which]
+        return fresh, firsts, which
+
+    def _next_codes(self, count: int) -> Ints:
+        """The codes that as many keys would get."""
+        reused = self._free[:count]
+        return np.concatenate((reused, np.arange(self.size, self.size + count - reused.size)))
 
     def _fresh(self, count: int) -> Ints:
-        reused = self._free[:count]
+        codes = self._next_codes(count)
+        self.size += max(count - self._free.size, 0)
         self._free = self._free[count:]
-        new = np.arange(self.size, self.size + count - reused.size)
-        self.size += new.size
         if self.size > self._numbers.size:
             self._hashes, self._next, self._numbers = (
                 grown(array, self.size, -1) for array in (self._hashes, self._next, self._numbers)
             )
-        return np.concatenate((reused, new))
+        self._next[codes] = -1
+        return codes
 
     def values(self, codes: Ints) -> Columns:
         """The keys of codes."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from muntin.operators.rows import Changes, Rows, concat
+from muntin._typing import Ints
+from muntin.operators.rows import NONE, Changes, Rows, concat
 
 # As many runs as are worth a look each with every batch.
 _RUNS = 16
@@ -13,20 +14,23 @@ _RUNS = 16
 class Pending:
     """The rows of one edge that begin at or after the watermark, in runs sorted by start.
 
-    Ends need not wait: they come from operators that run below the watermark themselves.
+    Ends wait as well. Operators that run below the watermark themselves give none that has to;
+    relations do.
     """
 
-    STATE = ("_runs",)
+    STATE = ("_runs", "_ended", "_at")
 
     def __init__(self) -> None:
         self._runs: list[Rows] = []
+        self._ended = self._at = NONE
 
     def __len__(self) -> int:
         return sum(map(len, self._runs))
 
     def release(self, changes: Changes, watermark: int) -> Changes:
-        """The rows that begin before the watermark, in order of start, then of end."""
+        """The rows that begin before the watermark, in order of start, then of end, and ends."""
         rows = changes.born
+        ended, at = self._ends(changes, watermark)
         if len(rows):
             order = np.lexsort((rows.end, rows.start))
             in_order = order.size < 2 or bool((np.diff(order) > 0).all())
@@ -40,8 +44,19 @@ class Pending:
                 kept.append(run.slice(cut, len(run)) if cut else run)
         self._runs = kept if len(kept) < _RUNS else _merged(kept)
         if not due:
-            return Changes(rows.slice(0, 0), changes.ended, changes.at)
-        return Changes(_sorted(due), changes.ended, changes.at)
+            return Changes(rows.slice(0, 0), ended, at)
+        return Changes(_sorted(due), ended, at)
+
+    def _ends(self, changes: Changes, watermark: int) -> tuple[Ints, Ints]:
+        ended, at = changes.ended, changes.at
+        if self._ended.size:
+            ended, at = np.concatenate((self._ended, ended)), np.concatenate((self._at, at))
+        if not (at >= watermark).any():
+            self._ended = self._at = NONE
+            return ended, at
+        due = at < watermark
+        self._ended, self._at = ended[~due], at[~due]
+        return ended[due], at[due]
 
 
 def _sorted(runs: list[Rows]) -> Rows:

@@ -9,7 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Bools, Ints
-from muntin.operators.rows import Columns, concat_columns, gather, take
+from muntin.operators.rows import Columns, Route, concat_columns, take
+
+# A chunk of so many rows is merged no more.
+_LARGE = 1 << 17
 
 
 @dataclass
@@ -43,8 +46,9 @@ class LogChunk:
 class RowLog:
     """A log of rows in columns that any row can be read from or dropped.
 
-    Rows lie in chunks that are merged as they grow, so that there are few. What is dropped is
-    removed once it is half of a chunk. So every row is moved a logarithmic number of times.
+    Rows lie in chunks that are merged as they grow, up to a size from which one more costs less
+    than another move. What is dropped is removed once it is half of a chunk. So how often a row is
+    moved does not depend on how many are kept.
 
     >>> log = RowLog([pa.string()])
     >>> log.append((pa.array(["a", "b", "c"]),), 3).tolist()
@@ -78,7 +82,7 @@ class RowLog:
         self._chunks.append(LogChunk(numbers, columns, np.ones(count, np.bool_)))
         # All that a cascade of merges would put together is merged at once.
         first, size = len(self._chunks) - 1, count
-        while first and self._chunks[first - 1].numbers.size < 2 * size:
+        while first and self._chunks[first - 1].numbers.size < min(2 * size, _LARGE):
             first -= 1
             size += self._chunks[first].numbers.size
         if first < len(self._chunks) - 1:
@@ -94,24 +98,39 @@ class RowLog:
         """The rows with some numbers, in their order."""
         if not numbers.size or not self._types:
             return tuple(pa.array([], kind) for kind in self._types)
-        sizes = np.array([chunk.numbers.size for chunk in self._chunks])
-        begins = np.cumsum(sizes) - sizes
+        route, back = self._route(numbers)
+        found = Route(tuple((at, self._chunks[at].find(each)) for at, each in route), back)
+        columns = [chunk.columns for chunk in self._chunks]
+        return tuple(found.column(arrays) for arrays in zip(*columns, strict=True))
+
+    def _route(self, numbers: Ints) -> tuple[list[tuple[int, Ints]], Ints | None]:
+        """Numbers by the chunk that holds them, and the way back to the order they have."""
+        if len(self._chunks) == 1:
+            return [(0, numbers)], None
         owners = np.searchsorted(self._begins, numbers, side="right") - 1
-        places = np.empty(numbers.size, np.int64)
-        for owner in np.unique(owners).tolist():
-            mine = owners == owner
-            places[mine] = begins[owner] + self._chunks[owner].find(numbers[mine])
-        return gather([chunk.columns for chunk in self._chunks], begins, places)
+        back = None
+        if (owners[1:] < owners[:-1]).any():
+            # Few distinct numbers: of 16 bits, they are sorted by counting.
+            small = owners.astype(np.uint16) if len(self._chunks) < 1 << 16 else owners
+            order = np.argsort(small, kind="stable")
+            back = np.empty(numbers.size, np.int64)
+            back[order] = np.arange(numbers.size)
+            owners, numbers = owners[order], numbers[order]
+        cuts = np.flatnonzero(owners[1:] != owners[:-1]) + 1
+        firsts, ends = np.r_[0, cuts], np.r_[cuts, owners.size]
+        parts = [
+            (int(owners[begin]), numbers[begin:end])
+            for begin, end in zip(firsts.tolist(), ends.tolist(), strict=True)
+        ]
+        return parts, back
 
     def drop(self, numbers: Ints) -> None:
         """Forget rows, each once."""
         if not numbers.size:
             return
         self._size -= numbers.size
-        owners = np.searchsorted(self._begins, numbers, side="right") - 1
-        for owner in np.unique(owners).tolist():
+        for owner, gone in self._route(numbers)[0]:
             chunk = self._chunks[owner]
-            gone = numbers[owners == owner]
             chunk.alive[chunk.find(gone)] = False
             chunk.dead += gone.size
             if 2 * chunk.dead > chunk.numbers.size:

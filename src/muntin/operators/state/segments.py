@@ -9,15 +9,16 @@ and mostly at one bit where there is nothing to find.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from muntin._compiled import compiled
-from muntin._typing import Ints, Words
-from muntin.operators.rows import ALWAYS, NEVER, NONE, Rows, concat
+from muntin._typing import Bools, Ints, Words
+from muntin.operators.rows import ALWAYS, NEVER, NONE, Rows, concat, take
+from muntin.operators.state.probes import Places, count_matches, directory, fill_matches
 
 # A window is cut into so many partitions: more rows would be kept beyond their end with fewer.
 _CUTS = 8
@@ -27,9 +28,6 @@ _NO_PARTITION = NEVER
 # A partition that gets no more rows becomes one segment, unless there is less than this part of
 # the largest to add to it: so every row is moved a limited number of times.
 _WORTH = 8
-
-
-Places = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -74,15 +72,22 @@ class Segment:
 
     def in_order(self) -> Segment:
         """The segment with its rows in the order of the index: probes then read them in order."""
-        return replace(self, rows=self.rows.take(self.order), order=np.arange(len(self)))
+        return replace(self, rows=self._taken(self.order, self.start, self.end),
+                       order=np.arange(len(self)))  # fmt: skip
+
+    def _taken(self, places: Ints, start: Ints, end: Ints) -> Rows:
+        """Rows at some places, which have these lifetimes: one array serves rows and index."""
+        rows = self.rows
+        ids = start if rows.ids is rows.start else rows.ids[places]
+        return Rows(take(rows.columns, places), ids, start, end)
 
     def pick(self, places: Ints) -> Segment:
         """Some entries of the index, and their rows."""
         if places.size == len(self):
             return self
-        rows = self.rows.take(self.order[places])
-        order = np.arange(places.size)
-        return self._indexed(self.hashes[places], self.start[places], self.end[places], order, rows)
+        start, end = self.start[places], self.end[places]
+        rows = self._taken(self.order[places], start, end)
+        return self._indexed(self.hashes[places], start, end, np.arange(places.size), rows)
 
 
 def _bounds(start: Ints, end: Ints) -> tuple[int, int, int]:
@@ -162,6 +167,19 @@ class Segments:
             for segment in segments:
                 self._put(wider, segment)
 
+    @property
+    def lasting(self) -> int:
+        """How many rows have no end of their own."""
+        return sum(map(len, self.partitions.get(_NO_PARTITION, ())))
+
+    def sift(self, is_alive: Callable[[Ints], Bools]) -> None:
+        """Drop the rows without an end of their own that have ended, by their ids."""
+        held = self.partitions.pop(_NO_PARTITION, [])
+        for segment in held:
+            alive = is_alive(segment.rows.ids[segment.order])
+            if alive.any():
+                self._put(_NO_PARTITION, segment.pick(np.flatnonzero(alive)))
+
     def evict(self, watermark: int) -> None:
         """Drop the partitions whose rows have all ended at the watermark."""
         over = [number for number in self.partitions if (number + 1) * self.width <= watermark]
@@ -216,11 +234,6 @@ def begins_of(segments: list[Segment]) -> Ints:
     return np.cumsum(sizes) - sizes
 
 
-_FEW = 32
-# A bit stands for so many more leading bits than an entry of the directory.
-_MORE = 5
-
-
 def order_of(hashes: Ints, start: Ints) -> Ints:
     """The order of rows by hash, then by start; equal ones stay as they stand."""
     if hashes.size < _RADIX:
@@ -238,6 +251,8 @@ def order_of(hashes: Ints, start: Ints) -> Ints:
 # From so many rows on, two passes over the leading bits beat sorting by comparisons.
 _RADIX = 1 << 13
 _DIGIT = 11
+# Runs that are no longer are sorted by insertion.
+_FEW = 32
 _SIGN = np.uint64(1 << 63)
 
 
@@ -287,132 +302,3 @@ def sort_runs(words: Words, start: Ints, order: Ints, shift: np.uint64) -> None:
                     at -= 1
                 order[at] = place
         begin = end
-
-
-@compiled
-def _after(values: Ints, low: int, high: int, bound: int) -> int:
-    """The first place from ``low`` to before ``high`` with a value above the bound."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] > bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@compiled
-def _from(values: Ints, low: int, high: int, bound: int) -> int:
-    """The first place from ``low`` to before ``high`` with a value of at least the bound."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] >= bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@compiled
-def directory(hashes: Ints, bits: int) -> tuple[Places, Words]:
-    """Where the sorted hashes begin that have each value of their leading bits, and the end.
-
-    Then a bit for each value of the leading bits with some more, set where a hash has it.
-    """
-    heads = np.empty((1 << bits) + 1, np.int32)
-    marks = np.zeros(1 << (bits + _MORE - 6), np.uint64)
-    shift = np.uint64(64 - bits - _MORE)
-    at = 0
-    for i in range(hashes.size):
-        lead = (np.uint64(hashes[i]) ^ _SIGN) >> shift
-        marks[lead >> np.uint64(6)] |= np.uint64(1) << (lead & np.uint64(63))
-        while at <= np.int64(lead >> np.uint64(_MORE)):
-            heads[at] = i
-            at += 1
-    heads[at:] = hashes.size
-    return heads, marks
-
-
-@compiled
-def _run(hashes: Ints, heads: Places, bucket: np.uint64, wanted: int) -> tuple[int, int]:
-    """From where to where sorted hashes are the wanted one."""
-    low: int = np.int64(heads[bucket])  # type: ignore[assignment]
-    stop: int = np.int64(heads[bucket + np.uint64(1)])  # type: ignore[assignment]
-    if stop - low > _FEW:
-        low = _from(hashes, low, stop, wanted)
-        return low, _after(hashes, low, stop, wanted)
-    while low < stop and hashes[low] < wanted:
-        low += 1
-    high = low
-    while high < stop and hashes[high] == wanted:
-        high += 1
-    return low, high
-
-
-@compiled
-def count_matches(
-    hashes: Ints,
-    start: Ints,
-    end: Ints,
-    kept_hashes: Ints,
-    kept_start: Ints,
-    kept_end: Ints,
-    heads: Places,
-    marks: Words,
-    longest: int,
-) -> tuple[Ints, Ints, int]:
-    """Where the rows that can live together with each asking row begin, how many do, and all."""
-    begins = np.empty(hashes.size, np.int64)
-    counts = np.zeros(hashes.size, np.int64)
-    bits = _MORE
-    while (1 << (bits - _MORE)) < heads.size - 1:
-        bits += 1
-    shift = np.uint64(64 - bits)
-    low = high = total = 0
-    for i in range(hashes.size):
-        if i == 0 or hashes[i] != hashes[i - 1]:
-            lead = (np.uint64(hashes[i]) ^ _SIGN) >> shift
-            low = high = 0
-            if marks[lead >> np.uint64(6)] >> (lead & np.uint64(63)) & np.uint64(1):
-                low, high = _run(kept_hashes, heads, lead >> np.uint64(_MORE), hashes[i])
-        at = low
-        if high - low > 8:
-            at = _after(kept_start, low, high, start[i] - longest)
-        begins[i] = at
-        while at < high and kept_start[at] < end[i]:
-            if kept_end[at] > start[i]:
-                counts[i] += 1
-            at += 1
-        total += counts[i]
-    return begins, counts, total
-
-
-@compiled
-def fill_matches(
-    begins: Ints,
-    counts: Ints,
-    total: int,
-    start: Ints,
-    end: Ints,
-    kept_start: Ints,
-    kept_end: Ints,
-    order: Ints,
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """The pairs that were counted: who asks, where the row stands, and when the pair lives."""
-    asking = np.empty(total, np.int64)
-    kept = np.empty(total, np.int64)
-    starts = np.empty(total, np.int64)
-    ends = np.empty(total, np.int64)
-    at = 0
-    for i in range(begins.size):
-        place = begins[i]
-        stop = at + counts[i]
-        while at < stop:
-            if kept_end[place] > start[i]:
-                asking[at] = i
-                kept[at] = order[place]
-                starts[at] = max(start[i], kept_start[place])
-                ends[at] = min(end[i], kept_end[place])
-                at += 1
-            place += 1
-    return asking, kept, starts, ends

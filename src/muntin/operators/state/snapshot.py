@@ -23,18 +23,26 @@ from muntin.errors import DataError
 _MAGIC = b"MNTNROW2"
 _HEAD = struct.Struct("<8sI4xq")
 _LENGTH = struct.Struct("<q")
+# Less is not worth compressing.
+_SMALL = 1 << 12
+_CODEC = pa.Codec("zstd", compression_level=1)
 
 
 def pack(
-    state: Any, classes: Mapping[str, type], outside: Callable[[Any], str | None] | None = None
+    state: Any,
+    classes: Mapping[str, type],
+    outside: Callable[[Any], str | None] | None = None,
+    *,
+    is_dense: bool = False,
 ) -> bytes:
     """A tree of plain values, arrays, columns and objects as bytes.
 
     Objects are of the classes that are named, or have a ``STATE``. Of an object of these classes
-    that ``outside`` gives a name, only the name is written.
+    that ``outside`` gives a name, only the name is written. What is dense is compressed, and
+    cannot be mapped.
     """
     names = {kind: name for name, kind in classes.items()}
-    blobs = _Blobs(outside)
+    blobs = _Blobs(outside, is_dense)
     text = json.dumps(_encode(state, names, blobs), separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     body = b"".join([_LENGTH.pack(len(text)), text, *blobs.parts])
@@ -54,7 +62,7 @@ def unpack(
     has checked is left where it lies, and arrays are read when they are looked at.
     """
     if len(data) < _HEAD.size or data[:8] != _MAGIC:
-        raise DataError("this is no snapshot of rows with lifetimes", hint="give what was saved")
+        raise DataError("this is not a snapshot of rows with lifetimes", hint="give what was saved")
     _, checksum, size = _HEAD.unpack_from(data)
     body = memoryview(data)[_HEAD.size :]
     if len(body) != size or not (mapped or zlib.crc32(body) == checksum):
@@ -84,10 +92,29 @@ def _loaded(current: Any, value: Any) -> Any:
 class _Blobs:
     """Bytes behind the structure, each from a place that arrays may begin at."""
 
-    def __init__(self, outside: Callable[[Any], str | None] | None) -> None:
+    def __init__(self, outside: Callable[[Any], str | None] | None, is_dense: bool) -> None:
         self.outside = outside or (lambda value: None)
+        self.is_dense = is_dense
         self.parts: list[bytes] = []
         self.size = 0
+        # Where arrays lie that were written, with themselves, so that nothing else takes their id.
+        self._arrays: dict[int, tuple[dict[str, Any], Any]] = {}
+
+    def array(self, value: Any) -> dict[str, Any]:
+        """What says where an array lies; one that several objects have is written once."""
+        known = self._arrays.get(id(value))
+        if known is None:
+            known = self._arrays[id(value)] = self._placed(value), value
+        return known[0]
+
+    def _placed(self, value: Any) -> dict[str, Any]:
+        head = [value.dtype.str, value.shape]
+        if not self.is_dense or value.nbytes < _SMALL:
+            return {"array": [*head, self.add(value.tobytes())]}
+        # Numbers of one size differ in few of their bytes: those of a place lie together.
+        lanes = np.ascontiguousarray(value).view(np.uint8).reshape(-1, value.itemsize).T
+        data = _CODEC.compress(np.ascontiguousarray(lanes), asbytes=True)
+        return {"dense": [*head, self.add(data), len(data)]}
 
     def add(self, data: bytes) -> int:
         begin = self.size
@@ -104,9 +131,9 @@ def _encode(value: Any, names: Mapping[type, str], blobs: _Blobs) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, np.ndarray):
-        return {"array": [value.dtype.str, value.shape, blobs.add(value.tobytes())]}
+        return blobs.array(value)
     if isinstance(value, pa.Array):
-        data = _column_bytes(value)
+        data = _column_bytes(value, is_dense=blobs.is_dense)
         return {"column": [blobs.add(data), len(data)]}
     if isinstance(value, list | tuple):
         return {type(value).__name__: [inner(each) for each in value]}
@@ -129,16 +156,15 @@ class _Reader:
     blobs: memoryview
     inside: Callable[[str], Any] | None
     mapped: bool
+    arrays: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def read(self, value: Any) -> Any:
         """A value, and all that it is made of."""
         if not isinstance(value, dict):
             return value
         [(kind, held)] = value.items()
-        if kind == "array":
-            dtype, shape, begin = held
-            found = np.frombuffer(self.blobs, dtype, int(np.prod(shape)), begin).reshape(shape)
-            return found if self.mapped else found.copy()
+        if kind in ("array", "dense"):
+            return self._array(*held)
         if kind == "column":
             begin, size = held
             return _column_of(self.blobs[begin : begin + size])
@@ -155,11 +181,27 @@ class _Reader:
             return self.classes[name](**{each: self.read(one) for each, one in fields.items()})
         return {name: self.read(each) for name, each in held.items()}
 
+    def _array(self, dtype: str, shape: list[int], begin: int, packed: int = 0) -> Any:
+        """An array; one that several objects had is one again."""
+        key = f"{dtype} {shape} {begin}"
+        if key not in self.arrays:
+            count, kind = int(np.prod(shape)), np.dtype(dtype)
+            if packed:
+                data = self.blobs[begin : begin + packed]
+                plain = _CODEC.decompress(data, count * kind.itemsize)
+                lanes = np.frombuffer(plain, np.uint8).reshape(kind.itemsize, count)
+                found = np.ascontiguousarray(lanes.T).view(kind).reshape(shape)
+            else:
+                found = np.frombuffer(self.blobs, kind, count, begin).reshape(shape)
+            self.arrays[key] = found if self.mapped or packed else found.copy()
+        return self.arrays[key]
 
-def _column_bytes(column: pa.Array) -> bytes:
+
+def _column_bytes(column: pa.Array, *, is_dense: bool) -> bytes:
     batch = pa.record_batch([column], names=[""])
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    how = pa.ipc.IpcWriteOptions(compression=_CODEC if is_dense else None)
+    with pa.ipc.new_stream(sink, batch.schema, options=how) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
 

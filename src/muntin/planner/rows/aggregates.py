@@ -8,11 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
+from muntin.aggregates.kept import can_keep
 from muntin.errors import QueryError
 from muntin.expressions.tree import structure
 from muntin.expressions.zones import UTC, Zone
 from muntin.plan.joined import JoinCall, JoinFinal, JoinGroup, JoinSide, Way
-from muntin.plan.operators import RowFinal, StreamSchema
+from muntin.plan.operators import RowFinal, StreamSchema, leaves
 from muntin.plan.timeline import Timeline
 from muntin.planner.bound import BoundQuery
 from muntin.planner.rows.bind import RowBinding, bind_rows
@@ -145,7 +146,9 @@ class _Aggregates:
                     call.bound.aggregate,
                     call.bound.args,
                     call.bound.filter,
-                    *place,
+                    place.side,
+                    place.column,
+                    factors=place.factors,
                 )
                 for call, place in zip(calls, sides.calls, strict=True)
             ),
@@ -165,7 +168,8 @@ class _Aggregates:
         bounds = [pa.field(name, timeline.type) for name in query.bounds]
         schema = pa.schema([*bounds, *(pa.field(o.name, o.value.type) for o in bound.outputs)])
         keys, optional = sides.keys(number), sides.optional[number]
-        return JoinSide(leaf.source.label, leaf.name, query, schema, keys, optional)
+        spread = sides.spread(number)
+        return JoinSide(leaf.source.label, leaf.name, query, schema, keys, optional, spread)
 
     def _pairs(
         self, bound: BoundQuery, calls: Sequence[Call], groups: Sequence[exp.Expr], why: str
@@ -175,10 +179,10 @@ class _Aggregates:
         used = {part.name for node in asked for part in node.find_all(exp.Column)}
         used |= {each.column for call in made for each in call.times}
         items = tuple(
-            Output(leaf.named(own), _column(leaf, own))
-            for leaf in self.scope.leaves
-            for own in leaf.stream.schema.names
-            if leaf.named(own) in used
+            Output(name, _column(label, own))
+            for label, columns, _ in self.scope.shown
+            for name, own in columns.items()
+            if name in used
         )
         one = (Output("1", exp.Literal.number(1)),)
         rows = replace(
@@ -187,6 +191,7 @@ class _Aggregates:
             body=replace(self.selection, items=items or one),
             aggregation=None,
         )
+        rows, final_rows = self._rows(rows, calls)
         final = self._final(
             bound,
             "pairs",
@@ -198,8 +203,18 @@ class _Aggregates:
             ),
             calls=tuple(made),
             pairs=rows.name,
+            lived=rows.slide is None,
         )
-        return final, (bind_rows(rows, self.streams, self.zone, self.tables),)
+        return final, (final_rows,)
+
+    def _rows(self, rows: RowQuery, calls: Sequence[Call]) -> tuple[RowQuery, RowFinal]:
+        """The query whose rows are aggregated: each once if its end is known when it is born."""
+        mergeable = all(can_keep(part) for each in calls for part in each.bound.aggregate.parts)
+        once = replace(rows, slide=None, phase=0)
+        final = bind_rows(once, self.streams, self.zone, self.tables)
+        if mergeable and final.output == "append" and _all_end(final):
+            return once, final
+        return rows, bind_rows(rows, self.streams, self.zone, self.tables)
 
     def _timed(self, call: Call) -> JoinCall:
         bound = call.bound
@@ -222,6 +237,7 @@ class _Aggregates:
         groups: tuple[JoinGroup, ...],
         calls: tuple[JoinCall, ...],
         pairs: str = "",
+        lived: bool = False,
     ) -> JoinFinal:
         return JoinFinal(
             name=self.query.name,
@@ -241,6 +257,8 @@ class _Aggregates:
             having=bound.having,
             rows=self.rows,
             pairs=pairs,
+            lived=lived,
+            replicates=self.query.skew == "replicate",
         )
 
 
@@ -270,7 +288,7 @@ class Shapes:
         selection = query.body
         assert isinstance(selection, Selection)
         inner = all(source.kind == "inner" for source in selection.sources)
-        if not inner or selection.exists or len(selection.sources) == 1:
+        if not inner or selection.exists or selection.tables or len(selection.sources) == 1:
             return None
         key = _shape(query, selection)
         if key not in self._known:
@@ -341,11 +359,15 @@ def _shape(query: RowQuery, selection: Selection) -> Hashable:
     shown = tuple((output.name, structure(output.node)) for output in outputs)
     having = None if computed.having is None else structure(computed.having)
     ends = query.slide, query.phase, query.unit, computed.bounds, computed.emit_empty
-    return sources, len(computed.group_by), shown, having, ends
+    return sources, len(computed.group_by), shown, having, ends, query.approximate, query.skew
 
 
-def _column(leaf: Leaf, own: str) -> exp.Expr:
-    """A column of a stream as the query names it."""
+def _all_end(final: RowFinal) -> bool:
+    return all(leaf.range is not None for leaf in leaves(final.root))
+
+
+def _column(label: str, own: str) -> exp.Expr:
+    """A column of a stream, or of a table, as the query names it."""
     node = column(own)
-    node.set("table", column(leaf.source.label).this)
+    node.set("table", column(label).this)
     return node

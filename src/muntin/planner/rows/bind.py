@@ -17,12 +17,16 @@ from muntin.plan.operators import (
     Column,
     Difference,
     Distinct,
+    Exists,
+    Join,
     Node,
     RowFinal,
     RowPlan,
     Select,
     StreamSchema,
     Union,
+    Windowed,
+    leaves,
 )
 from muntin.planner.rows.joins import Joining
 from muntin.planner.rows.scope import Scope
@@ -35,6 +39,7 @@ _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
     "except": "except",
     "intersect": "intersect",
 }
+SKEW_HINT = "leave it out: rows of the first stream must decide alone where results are"
 TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
 
 
@@ -110,8 +115,9 @@ class RowBinding:
         self.query = query
         self.tables = tables
         self.zone = zone
-        self.streams = streams
-        self._lowered = {name.lower(): name for name in streams}
+        self.relations = {name: each for name, each in streams.items() if each.retroactive}
+        self.streams = {name: each for name, each in streams.items() if not each.retroactive}
+        self._lowered = {name.lower(): name for name in self.streams}
 
     def final(self) -> RowFinal:
         """The query with its operators, and how it is shown."""
@@ -132,8 +138,13 @@ class RowBinding:
             internal=query.internal,
             lasts=query.lasts,
             sql=query.sql(),
+            replicates=query.skew == "replicate",
         )
+        if final.replicates and not may_replicate(final):
+            message = "skew = 'replicate' with other than JOIN of streams, EXISTS or IN"
+            raise QueryError([query.problem(None, message, SKEW_HINT)])
         self._check_columns(final)
+        self._check_relations(final)
         return final
 
     def found(self) -> list[tuple[str, StreamSchema]]:
@@ -205,6 +216,16 @@ class RowBinding:
         message = f"the time of {source.stream} is a timestamp, but windows are plain integers"
         raise self._at(source, message, "give RANGE as a duration, for example '5 minutes'")
 
+    def _check_relations(self, final: RowFinal) -> None:
+        """Rows that a relation takes away again are shown as changes."""
+        updated = [leaf.stream for leaf in leaves(final.root) if leaf.retroactive]
+        if updated and final.shown != "changes":
+            message = (
+                f"rows end when the relation {updated[0]} is updated, and are shown as changes"
+            )
+            hint = "write CREATE QUERY ... WITH (output = 'changes') AS ..., without SLIDE"
+            raise QueryError([self.query.problem(None, message, hint)])
+
     def _check_columns(self, final: RowFinal) -> None:
         """Results have each name once, those that lead them included."""
         seen: set[str] = set()
@@ -223,7 +244,7 @@ class RowBinding:
 
     def _selection(self, selection: Selection) -> Node:
         scope = Scope(self.query, self.zone)
-        joining = Joining(selection, scope, self.stream, self.tables)
+        joining = Joining(selection, scope, self.stream, self.tables, self.relations)
         items = list(self._items(selection, scope))
         leaf = joining.leaf()
         if leaf is not None:
@@ -296,6 +317,24 @@ class RowBinding:
             for node, side in zip((left, right), columns, strict=True)
         ]
         return changed[0], changed[1]
+
+
+def may_replicate(final: RowFinal) -> bool:
+    """Whether a row of the first stream is in all results that it has a part in, one by one."""
+    node = final.root
+    while isinstance(node, Select):
+        node = node.input
+    if final.show != "rows":
+        return False
+    if isinstance(node, Join):
+        return all(isinstance(each, Windowed) for each in node.inputs)
+    plain = isinstance(node, Exists) and not (node.null_aware and node.negated)
+    return (
+        plain
+        and isinstance(node, Exists)
+        and isinstance(node.left, Windowed)
+        and isinstance(node.right, Windowed)
+    )
 
 
 def _written(node: exp.Expr) -> str:

@@ -13,6 +13,7 @@ from muntin.expressions.storage import spark_type
 from muntin.expressions.types import name_of
 from muntin.plan.operators import Column, Exists, Join, Node, Select, StreamSchema, Union
 from muntin.planner.rows.keys import COMMON_HINT, Equality, equality, key_classes
+from muntin.planner.rows.relations import RelationJoin
 from muntin.planner.rows.scope import Leaf, Scope, conjunction
 from muntin.planner.rows.tables import attach_table
 from muntin.queries import Existence, RowSource, Selection
@@ -32,16 +33,31 @@ class Joining:
     operators are built from the leaves up.
     """
 
-    def __init__(self, selection: Selection, scope: Scope, find: Find, tables: Tables) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        scope: Scope,
+        find: Find,
+        tables: Tables,
+        relations: Mapping[str, StreamSchema] | None = None,
+    ) -> None:
         self.scope = scope
         self.selection = selection
         self.on: list[list[exp.Expr]] = []
         for source in selection.sources:
             self._add(source, find)
+        self.relations: list[RelationJoin] = []
         for join in selection.tables:
-            attach_table(join, scope, tables)
+            relation = RelationJoin.of(join, scope, relations or {})
+            if relation is None:
+                attach_table(join, scope, tables)
+            else:
+                self.relations.append(relation)
         where = [] if selection.where is None else conjuncts(selection.where)
-        self.where = [scope.resolve(part) for part in where]
+        resolved = [scope.resolve(part) for part in where]
+        # Conditions on relations wait until these are joined.
+        self.beside = [part for part in resolved if any(r.reads(part) for r in self.relations)]
+        self.where = [part for part in resolved if part not in self.beside]
         self.exists = [_Partner(each, scope, find, tables) for each in selection.exists]
         self.inner = all(source.kind == "inner" for source in selection.sources)
 
@@ -61,7 +77,7 @@ class Joining:
 
     def leaf(self) -> Leaf | None:
         """The one stream, if there are no others and no EXISTS: it takes all conditions."""
-        if len(self.scope.leaves) > 1 or self.exists:
+        if len(self.scope.leaves) > 1 or self.exists or self.relations:
             return None
         self._push(self.where, self.scope.leaves)
         return self.scope.leaves[0]
@@ -69,17 +85,28 @@ class Joining:
     def build(self, needed: Iterable[exp.Expr]) -> tuple[Node, exp.Expr | None]:
         """The operator that has all columns needed, and a condition that is left to check."""
         self.scope.need(needed)
+        for relation in self.relations:
+            relation.settle()
         if self.inner:
             conditions = [part for parts in self.on for part in parts] + self.where
             node, rest = self._inner(conditions), None
         else:
             node, rest = self._chain()
+        node, rest = self._with_relations(node, rest)
         for partner in self.exists:
             if rest is not None:
                 where = self.scope.condition(rest, node.schema)
                 node, rest = Select(node, where, _all_columns(node)), None
             node = partner.above(node)
         return node, rest
+
+    def _with_relations(self, node: Node, rest: exp.Expr | None) -> tuple[Node, exp.Expr | None]:
+        """The same rows joined with relations, and what is left to check."""
+        conditions = [] if rest is None else conjuncts(rest)
+        for relation in self.relations:
+            joined, alone = relation.above(node)
+            node = joined if alone is None else Union((joined, _padded(alone, joined.schema)))
+        return node, conjunction([*conditions, *self.beside])
 
     def _push(self, conditions: Iterable[exp.Expr], leaves: Sequence[Leaf]) -> list[exp.Expr]:
         """Gives conditions to the one leaf that decides them; returns the others."""

@@ -34,43 +34,66 @@ from muntin.plan.routes import Feed, RoutedPlan
 
 # Stands for the time of a leaf's rows: where no operator compares them, any value will do.
 _TIME = -1
+NO_RELATION = (
+    "a retroactive relation runs in this process only: an update would have to find the rows of "
+    "all windows again, in every bucket, in the midst of a batch"
+)
+RELATION_HINT = "use muntin.stream; or give it in tables=, where an update is for rows to come"
 # A key of more columns spreads rows no better.
 _ENOUGH = 8
 
 
-def refuse_on_spark(plan: RowPlan) -> None:
-    """Refuse what is done in this process only: aggregates over joins."""
-    for joined in plan.joined:
-        raise QueryError(
-            [
-                Problem(
-                    "an aggregate over joined streams runs in this process only",
-                    "use muntin.stream or muntin.aggregate over other frames than Spark's",
-                    joined.name,
-                )
-            ]
-        )
+def _refuse_relations(plan: RowPlan) -> None:
+    """Refuse retroactive relations, which are kept in this process only."""
+    for final in plan.finals:
+        for leaf in leaves(final.root):
+            if leaf.retroactive:
+                raise QueryError([Problem(NO_RELATION, RELATION_HINT, final.name)])
 
 
 def routed(plan: RowPlan) -> RoutedPlan:
-    """The plan over feeds, each a stream spread by a key."""
-    refuse_on_spark(plan)
+    """The plan over feeds, each a stream spread by a key.
+
+    The sides of joins that are aggregated have their feeds by :func:`with_sides`.
+    """
+    _refuse_relations(plan)
     feeds: dict[str, Feed] = {}
     finals, spread = [], {}
+    # Accumulators that cannot be merged are in one bucket, and so are all rows.
+    alone = {final.pairs for final in plan.joined if final.pairs and not final.mergeable}
     for final in plan.finals:
-        keys, told = _keys(final, plan)
+        keys, told = _keys(final, plan, alone=final.name in alone)
+        copied = final.replicates and final.name not in alone
         read = [
-            _feed(leaf, key, plan, final.name)
-            for leaf, key in zip(leaves(final.root), keys, strict=True)
+            _feed(leaf, key, plan, final.name, everywhere=copied and place > 0)
+            for place, (leaf, key) in enumerate(zip(leaves(final.root), keys, strict=True))
         ]
         for each in read:
             known = feeds.get(each.name)
-            feeds[each.name] = each if known is None else _united(known, each, plan)
+            feeds[each.name] = each if known is None else united(known, each, plan)
         root = _reading(final.root, iter([each.clock for each in read]))
         finals.append(replace(final, root=root))
         spread[final.name] = told
     streams = {feed.clock: plan.streams[feed.stream] for feed in feeds.values()}
     return RoutedPlan(plan, RowPlan(streams, tuple(finals)), feeds, spread)
+
+
+def leaf_keys(final: RowFinal, plan: RowPlan) -> list[tuple[Bound, ...]]:
+    """What the rows of each leaf of a query are spread by."""
+    return _keys(final, plan, alone=False)[0]
+
+
+def replicated(first: StreamSchema) -> str:
+    """What a query is spread by that sends all streams but the first everywhere."""
+    return f"{first.timeline.column} of the first stream, with all others in every bucket"
+
+
+def clock_of(stream: str, key: Sequence[Bound], *, everywhere: bool = False) -> str:
+    """What a stream is called that is spread by a key, or sent to all buckets."""
+    if everywhere:
+        return f"{stream} everywhere"
+    named = ", ".join(bound.key for bound in key)
+    return f"{stream} by {named}" if key else f"{stream} in one bucket"
 
 
 @dataclass(frozen=True)
@@ -85,9 +108,15 @@ class _Common:
     carriers: frozenset[int]
 
 
-def _keys(final: RowFinal, plan: RowPlan) -> tuple[list[tuple[Bound, ...]], tuple[str, ...]]:
-    """The key of each leaf, and what it is called."""
-    found = _commons(final.root)
+def _keys(
+    final: RowFinal, plan: RowPlan, *, alone: bool
+) -> tuple[list[tuple[Bound, ...]], tuple[str, ...]]:
+    """The key of each leaf, and what it is called; none if one bucket has all rows."""
+    if final.replicates and not alone:
+        first, *others = leaves(final.root)
+        named = replicated(plan.streams[first.stream])
+        return [(_expression(first, _TIME, plan),), *(() for _ in others)], (named,)
+    found = [] if alone else _commons(final.root)
     if final.show != "rows":
         # What enters and leaves is netted by all columns.
         found = [each for each in found if each.carriers]
@@ -182,16 +211,16 @@ def _compared(
     return found
 
 
-def _feed(leaf: Windowed, key: tuple[Bound, ...], plan: RowPlan, query: str) -> Feed:
+def _feed(
+    leaf: Windowed, key: tuple[Bound, ...], plan: RowPlan, query: str, *, everywhere: bool
+) -> Feed:
     stream = plan.streams[leaf.stream]
     read = {stream.timeline.column}
     for bound in (*(each.value for each in leaf.columns), *([leaf.where] if leaf.where else [])):
         read |= bound.columns
     for bound in key:
         read |= bound.columns
-    clock = f"{leaf.stream} by {', '.join(bound.key for bound in key)}"
-    if not key:
-        clock = f"{leaf.stream} in one bucket"
+    clock = clock_of(leaf.stream, key, everywhere=everywhere)
     own = {*leaf.reads, *(read if leaf.relation is None else {stream.timeline.column})}
     return Feed(
         replace(leaf, stream=clock).feed,
@@ -203,10 +232,11 @@ def _feed(leaf: Windowed, key: tuple[Bound, ...], plan: RowPlan, query: str) -> 
         () if leaf.where is None else (leaf.where,),
         leaf.relation,
         (query,),
+        everywhere,
     )
 
 
-def _united(one: Feed, other: Feed, plan: RowPlan) -> Feed:
+def united(one: Feed, other: Feed, plan: RowPlan) -> Feed:
     """What sends the rows of both; they differ in columns, conditions and queries only."""
     stream = plan.streams[one.stream]
     return replace(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
 
+from muntin.aggregates import resolve
 from muntin.aggregates.kept import can_keep
 from muntin.expressions import BindingError, Bound, bind, subexpression
 from muntin.expressions.binding.coercion import in_zone, unify
+from muntin.plan.joined import JoinFactor
 from muntin.planner.bound import BoundCall
 from muntin.planner.rows.joins import Joining
 from muntin.planner.rows.keys import Equality, equality, key_classes
@@ -21,6 +24,7 @@ from muntin.queries.sql.normalize import canonical_text, fold
 from muntin.windows import Window
 
 WHY = "all that is asked can be read off one side at a time"
+PRODUCTS = "a sum of products is, per key, the product of both sides' sums"
 ROWS = "n"
 
 
@@ -37,12 +41,21 @@ class Call:
     bound: BoundCall
 
 
+class Placed(NamedTuple):
+    """Where a call is kept: a side and its column, nothing for ``count(*)``, or two factors."""
+
+    side: int | None = None
+    column: str = ""
+    factors: tuple[JoinFactor, ...] = ()
+
+
 class Sides:
     """The streams of a join as queries of their own, or a :class:`PairsNeeded`.
 
     Attributes:
         optional: Which sides a LEFT JOIN pads.
-        calls: For each call the side that keeps it and the column; None for ``count(*)``.
+        calls: For each call the side that keeps it and the column, None for ``count(*)``; or
+            the factors of a sum of products.
         groups: The same for each group.
     """
 
@@ -63,10 +76,15 @@ class Sides:
         self._calls: list[list[exp.Expr]] = [[] for _ in self.leaves]
         self.groups = [self._place_group(node) for node in groups]
         self.calls = [self._place_call(call) for call in calls]
+        if any(place.factors for place in self.calls):
+            self.why = PRODUCTS
 
     def _check_kinds(self) -> None:
         if self.joining.exists:
             raise PairsNeeded("EXISTS and IN are conditions on rows")
+        for leaf in self.leaves:
+            if leaf.joins:
+                raise PairsNeeded(f"rows of {leaf.source.label} are joined with a table")
         for source in self.joining.selection.sources:
             if source.kind in ("right", "full"):
                 raise PairsNeeded(f"{source.kind.upper()} JOIN pads what stands before it")
@@ -175,18 +193,53 @@ class Sides:
         self._groups[number].append(own)
         return number, f"g{len(self._groups[number]) - 1}"
 
-    def _place_call(self, call: Call) -> tuple[int | None, str]:
+    def _place_call(self, call: Call) -> Placed:
         read = self.scope.reads(call.node)
         text = _text(call.node)
         if len(read) > 1:
-            raise PairsNeeded(f"{text} reads several sides")
+            return Placed(factors=self._factors(call, text))
         if any(not can_keep(part) for part in call.bound.aggregate.parts):
             raise PairsNeeded(f"{text} needs all values of the rows")
         if call.written.name == "count" and not call.written.args and call.written.filter is None:
-            return None, ""
+            return Placed()
         number = self._number(read[0]) if read else 0
-        self._calls[number].append(self._own(call.node, self.leaves[number]))
-        return number, f"c{len(self._calls[number]) - 1}"
+        return Placed(number, self._kept(number, self._own(call.node, self.leaves[number])))
+
+    def _kept(self, number: int, node: exp.Expr) -> str:
+        """The column of a side's answers that holds an aggregate of its own."""
+        self._calls[number].append(node)
+        return f"c{len(self._calls[number]) - 1}"
+
+    def _factors(self, call: Call, text: str) -> tuple[JoinFactor, ...]:
+        """The factors of a sum, or an average, of products of two sides' columns."""
+        written, kind = call.written, call.bound.aggregate.types[0]
+        product = self.scope.resolve(written.args[0]).unnest() if written.args else None
+        plain = written.filter is None and not written.distinct and len(written.args) == 1
+        sums = {part.kind for part in call.bound.aggregate.parts} == {"sum", "count"}
+        if not (plain and sums and isinstance(product, exp.Mul)):
+            raise PairsNeeded(f"{text} reads several sides")
+        sides = [self.scope.reads(each) for each in (product.this, product.expression)]
+        if any(len(each) != 1 for each in sides) or sides[0][0] is sides[1][0]:
+            raise PairsNeeded(f"{text} reads several sides")
+        if pa.types.is_floating(kind) and not self.scope.query.approximate:
+            raise PairsNeeded(f"{text} rounds every product")
+        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+            raise PairsNeeded(f"{text} multiplies values of type {kind}")
+        nodes = [each.unnest() for each in (product.this, product.expression)]
+        pairs = list(zip(nodes, (each[0] for each in sides), strict=True))
+        for node, leaf in pairs:
+            # A column is NULL in rows that are padded; other expressions may be anything.
+            if self._is_optional(leaf) and not isinstance(node, exp.Column):
+                raise PairsNeeded(f"{_text(node)} is computed from rows that may be padded")
+        return tuple(self._factor(node, leaf, kind) for node, leaf in pairs)
+
+    def _factor(self, node: exp.Expr, leaf: Leaf, kind: pa.DataType) -> JoinFactor:
+        number, own = self._number(leaf), self._own(node, leaf)
+        aggregate = resolve("sum", [self.scope.bound(own, leaf.stream.schema).type])
+        asked = ("sum", "min", "max") if pa.types.is_integer(kind) else ("sum",)
+        text = canonical_text(own)
+        columns = [self._kept(number, parse_expression(f"{name}({text})")) for name in asked]
+        return JoinFactor(number, aggregate, *columns)
 
     def query(self, number: int) -> Query:
         """What a side is asked, for its key and its groups; window and source are to be set."""
@@ -207,15 +260,26 @@ class Sides:
 
     def keys(self, number: int) -> tuple[Bound, ...]:
         """The key of a side's answers, in the types that all sides are compared in."""
+        named = []
+        for own, leaf in zip(self._keys, self.leaves, strict=True):
+            kinds = [self.scope.bound(each, leaf.stream.schema).type for each in own]
+            schema = pa.schema([pa.field(f"k{i}", kind) for i, kind in enumerate(kinds)])
+            named.append([bind(column(each.name), schema) for each in schema])
+        return self._unified(number, named)
+
+    def spread(self, number: int) -> tuple[Bound, ...]:
+        """The same of the rows of a side's stream."""
+        named = [
+            [self.scope.bound(each, leaf.stream.schema) for each in own]
+            for own, leaf in zip(self._keys, self.leaves, strict=True)
+        ]
+        return self._unified(number, named)
+
+    def _unified(self, number: int, keys: Sequence[Sequence[Bound]]) -> tuple[Bound, ...]:
         found = []
-        for place in range(len(self._keys[0])):
-            roots = []
-            for own, leaf in zip(self._keys, self.leaves, strict=True):
-                kind = self.scope.bound(own[place], leaf.stream.schema).type
-                name = f"k{place}"
-                roots.append(bind(column(name), pa.schema([pa.field(name, kind)])).root)
+        for place, each in enumerate(zip(*keys, strict=True)):
             try:
-                typed = unify(roots)
+                typed = unify([bound.root for bound in each])
             except BindingError as error:
                 message, hint = f"cannot be compared: {error.message}", "CAST them to one type"
                 raise self.scope.error(self._keys[number][place], message, hint) from error

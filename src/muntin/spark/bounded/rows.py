@@ -2,7 +2,8 @@
 
 Map tasks send each row that is needed to its bucket, once for each key that queries spread its
 stream by. A task for each bucket runs the operators over all its rows, and its results stay with
-the executors.
+the executors. Of aggregates over rows of a join whose groups span buckets, the driver merges what
+each bucket has.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from muntin.engine.joined import JoinShare, Times, merged
 from muntin.engine.rows.batches import gathered
 from muntin.engine.tables.relations import Joiner
 from muntin.operators import RowEngine
 from muntin.operators.feeds import FeedSplitter, gathered_feeds
+from muntin.plan.joined import by_owner
 from muntin.plan.routes import RoutedPlan
 from muntin.spark.bounded.job import cores_of
 from muntin.spark.bounded.results import KeptResults, release_forgotten
@@ -41,9 +44,12 @@ Batches = Iterator[pa.RecordBatch]
 
 @dataclass
 class RowsFound:
-    """Results by query, and what was counted: rows and bad rows by stream, failures by query."""
+    """Results by query, and what was counted: rows and bad rows by stream, failures by query.
 
-    answers: dict[str, KeptRows]
+    What the driver has merged is a table.
+    """
+
+    answers: dict[str, KeptRows | pa.Table]
     rows: Counter[str] = field(default_factory=Counter)
     bad_rows: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -107,6 +113,26 @@ def run_row_job(
     return _found(plan, kept, notes)
 
 
+def _merged(plan: RoutedPlan, kept: KeptResults, found: RowsFound) -> None:
+    """Show the groups that several buckets have rows of."""
+    from pyspark.sql.functions import col  # noqa: PLC0415  imported when it is used
+
+    rows = kept.frame.where(col("query").isNull() & col("data").isNotNull())
+    shares: dict[str, list[pa.Table]] = {}
+    collected = rows.select("note", "data").toArrow().to_pylist()
+    for note, data in sorted((each["note"], each["data"]) for each in collected):
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            shares.setdefault(json.loads(note)["share"], []).append(reader.read_all())
+    for final in plan.asked.joined:
+        if final.name in plan.spanning:
+            table = final.schema.empty_table()
+            if final.name in shares:
+                answered = merged(final, shares[final.name])
+                table = answered.table
+                found.errors[final.name] += answered.errors
+            found.answers[final.name] = table
+
+
 def _found(plan: RoutedPlan, kept: KeptResults, notes: list[dict[str, Any]]) -> RowsFound:
     counts: Counter[str] = Counter()
     found = RowsFound({})
@@ -115,12 +141,18 @@ def _found(plan: RoutedPlan, kept: KeptResults, notes: list[dict[str, Any]]) -> 
             counts[each["query"]] += each["rows"]
             continue
         note = json.loads(each["note"])
+        if "share" in note:
+            continue
         found.rows.update(note["rows"])
         found.bad_rows.update(note["bad_rows"])
         found.errors.update(note["errors"])
-    for final in plan.plan.finals:
-        rows = counts[final.name]
-        found.answers[final.name] = KeptRows(kept, final.name, final.schema, rows)
+    schemas = {each.name: each.schema for each in plan.finals}
+    schemas |= {each.name: each.schema for each in plan.asked.joined}
+    for name, schema in schemas.items():
+        if name not in plan.spanning:
+            found.answers[name] = KeptRows(kept, name, schema, counts[name])
+    if plan.spanning:
+        _merged(plan, kept, found)
     return found
 
 
@@ -209,11 +241,17 @@ def _answer(shipped: Any, batches: Batches) -> Batches:
     given = gathered_feeds(packets)
     plain = {name: table for name, table in given.items() if name in plan.plan.streams}
     joined = {name: table for name, table in given.items() if name not in plain}
-    for name, table in engine.close(plain, joined).items():
+    share = JoinShare()
+    share.adopt(plan.sides, plan.asked.joined, plan.spanning, Times())
+    shared = share.close(engine.close(plain, joined))
+    for name, each in shared.shares.items():
+        yield _result(None, 0, _packed(each), json.dumps({"share": name}))
+    for name, table in shared.tables.items():
         for begin in range(0, table.num_rows, _CHUNK):
             part = table.slice(begin, _CHUNK)
             yield _result(name, part.num_rows, _packed(part), None)
-    counted = {"rows": rows, "bad_rows": bad_rows, "errors": errors + Counter(engine.errors)}
+    failed = errors + by_owner(engine.errors) + share.errors
+    counted = {"rows": rows, "bad_rows": bad_rows, "errors": failed}
     yield _result(None, 0, None, json.dumps(counted))
 
 

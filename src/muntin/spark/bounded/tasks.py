@@ -31,7 +31,7 @@ from muntin.spark.bounded.messages import (
 )
 from muntin.spark.bounded.shipped import Shipped, Unpacked
 
-# Rows that are aggregated at once: enough that what is done once a batch does not count.
+# Rows that are aggregated at once: enough that what is done once per batch does not count.
 ENOUGH_ROWS = 200_000
 # Partials leave when they take so much memory, looked at after every so many entries.
 _FLUSH_BYTES = 1 << 28

@@ -6,7 +6,7 @@ store by the update pattern: a queue where rows end in order, a calendar queue w
 known, and announces early ends only. Answers are the same, costs are not.
 
 *Sliding Window Query Processing over Data Streams*, 3.5 and 3.6: its queries 1 (`join`), 2
-(`distinct`) and 3 (`absence`), the last as NOT EXISTS.
+(`distinct`), 3 (`absence`) and 4 (`absence_join`), the last two as NOT EXISTS.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from muntin._typing import Ints
 from muntin.display import count
 from muntin.errors import DataError, WindowError
 from muntin.operators.library.processing.absence import absence
+from muntin.operators.library.processing.absence_join import absence_join
 from muntin.operators.library.processing.distinct import distinct
 from muntin.operators.library.processing.join import join
 from muntin.operators.library.processing.results import DIRECT, NT, UPA, new_store
 
 __all__ = ["MODES", "QUERIES", "Processed", "process"]
 
-QUERIES = ("join", "distinct", "absence")
+QUERIES = ("join", "distinct", "absence", "absence_join")
 MODES = ("nt", "direct", "upa")
 _HASH_LISTS = 4096
 
@@ -57,6 +58,7 @@ def process(
     *,
     partitions: int = 10,
     scanning: bool = False,
+    absence_up: bool = True,
     most: int = 1_000_000,
 ) -> Processed:
     """Process tuples that come in order of time, each from link 0 or 1, by one of the modes.
@@ -65,6 +67,10 @@ def process(
     `partitions` are those of a calendar queue. With `scanning` they are as the thesis has them:
     those of a join are sorted, and a result that ends early is looked for in all of them, where
     there would be an index of results. At most `most` results.
+
+    `absence_join` gives pairs of links 0 and 2 with equal keys while link 1 has no tuple of the
+    key. With `absence_up` pairs are joined first, and hidden as they are; else tuples of link 0 are
+    hidden before they join.
 
     >>> times = np.array([0, 3, 20]); links = np.array([0, 1, 1]); keys = np.array([7, 7, 7])
     >>> process("absence", "upa", times, links, keys, window=10).rows.tolist()
@@ -76,18 +82,21 @@ def process(
     lists = {NT: _HASH_LISTS, DIRECT: 1, UPA: partitions}[way]
     # One partition more than a window spans: the current one is only partly over.
     width = max(-(-window // max(partitions - 1, 1)), 1)
-    kernel: Any = {"join": join, "distinct": distinct, "absence": absence}[query]
-    made, kept, negatives, looked = kernel(
-        np.ascontiguousarray(times, dtype=np.int64),
-        np.ascontiguousarray(links, dtype=np.int64),
-        np.ascontiguousarray(keys, dtype=np.int64),
-        window,
-        way,
-        new_store(most, lists),
-        width,
-        scanning,
-        rows,
-    )
+    kernel: Any = {
+        "join": join, "distinct": distinct, "absence": absence, "absence_join": absence_join,
+    }[query]  # fmt: skip
+    given = [np.ascontiguousarray(each, dtype=np.int64) for each in (times, links, keys)]
+    if query == "absence_join":
+        room = most if absence_up else 1
+        held, pairs = new_store(room, lists), np.empty((room, 4), dtype=np.int64)
+        store = new_store(most, lists)
+        made, kept, negatives, looked = kernel(
+            *given, window, way, absence_up, store, held, width, scanning, rows, pairs
+        )
+    else:
+        made, kept, negatives, looked = kernel(
+            *given, window, way, new_store(most, lists), width, scanning, rows
+        )
     if made > most:
         raise DataError(f"there are more than {count(most, 'result')}", hint="raise most=")
     return Processed(rows[:made], int(looked), int(kept), int(negatives))
@@ -100,14 +109,16 @@ def _check(
         raise DataError(f"{query!r} is not a query", hint=f"choose one of {', '.join(QUERIES)}")
     if mode not in MODES:
         raise DataError(f"{mode!r} is not a mode", hint=f"choose one of {', '.join(MODES)}")
-    if mode == "direct" and query == "absence":
+    if mode == "direct" and query in ("absence", "absence_join"):
         raise DataError(
-            "direct cannot process absence: its results end when rows come, not by themselves",
+            f"direct cannot process {query}: its results end when rows come, not by themselves",
             hint="take nt or upa",
         )
     if window < 1 or partitions < 1:
         raise WindowError("windows and numbers of partitions must be 1 or more")
     if len(times) > 1 and bool((np.diff(times) < 0).any()):
         raise DataError("tuples must come in order of time")
-    if len(keys) and (keys.min() < 0 or links.min() < 0 or links.max() > 1):
-        raise DataError("keys must be 0 or more, and links 0 or 1")
+    most = 2 if query == "absence_join" else 1
+    if len(keys) and (keys.min() < 0 or links.min() < 0 or links.max() > most):
+        named = "0, 1 or 2" if query == "absence_join" else "0 or 1"
+        raise DataError(f"keys must be 0 or more, and links {named}")

@@ -19,6 +19,7 @@ from muntin.engine.slices.partials import PartialBatch
 from muntin.engine.wire import from_bytes, to_bytes
 from muntin.plan import SharedPlan
 from muntin.queries import keeps
+from muntin.queries.asking.keeps import slice_keep
 from muntin.sinks.durable import local_path, make_folder, write_atomically
 from muntin.spark.streaming.checkpoint.checkpoint import load_plan
 from muntin.spark.streaming.checkpoint.files import read_sealed, write_sealed
@@ -50,6 +51,11 @@ class KeepRecord:
     plan: str
     stream: int = 0
     since: int | None = None
+
+    @property
+    def counted_as(self) -> str:
+        """What values that fail in it are counted as; no query has such a name."""
+        return f"keep {self.name.rpartition('-')[0]}"
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,7 @@ def read_kept(plan: SharedPlan, path: Path) -> PartialBatch:
 
 def opened(log: AskLog, state: KeptState, batch: int) -> tuple[Replica, dict[int, list[KeptFile]]]:
     """The replica of a keep from its files, and the files of each of its blocks."""
-    (keep,) = keeps(state.keep.sql)
+    keep = slice_keep(keeps(state.keep.sql)[0])
     plan = load_plan(_plan_path(log, state.keep.plan))
     moment = state.moment(batch)
     replica = Replica(

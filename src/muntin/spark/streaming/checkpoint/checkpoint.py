@@ -36,8 +36,8 @@ from muntin.spark.streaming.checkpoint.records import RecordLog
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.spark.streaming.tasks.carrier import StateFolder
 
-# A run over a single stream is written as before there could be several.
-FORMAT, FORMAT_OF_SEVERAL = 3, 4
+# Of a run over a single stream, and over several.
+FORMAT, FORMAT_OF_SEVERAL = 5, 6
 _MARKER = "muntin.json"
 _CHANGES = "changes"
 # A crash before the marker is there leaves these; anything else is not ours.

@@ -10,19 +10,18 @@ it, the run is complete. Each file names its run and itself, and has a checksum.
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from muntin.counts import RowCounts
 from muntin.engine.progress import RecentRate
 from muntin.sinks.durable import TEMPORARY, make_folder
 from muntin.spark.streaming.checkpoint.files import missing, read_sealed, write_sealed
 from muntin.spark.streaming.problems import RESTORE, RunError
 
-REPORT_SCHEMA = "report binary"
 KEPT = 16
 _DIGITS = 20
 # What a batch that is run again must count as before, in the words of a message.
@@ -125,7 +124,7 @@ class BatchRecord:
 
 
 @dataclass(frozen=True)
-class StreamOutcome:
+class StreamOutcome(RowCounts):
     """What is known of one stream after a batch: where it is, and its rows since the first.
 
     Attributes:
@@ -134,9 +133,6 @@ class StreamOutcome:
         watermark: The time up to which windows are answered.
         heard: The clock of the last batch that had rows of the stream; until one has, that of the
             first batch. None before that.
-        rows: Rows that came in.
-        late_rows: Rows below the watermark, which were dropped.
-        bad_rows: Rows without a time that can be used, which were dropped.
         recent_rows: Rows of recent batches, older ones counting for less.
         recent_ticks: By how much those moved the largest event time, counted alike.
     """
@@ -145,9 +141,6 @@ class StreamOutcome:
     seen: int | None = None
     watermark: int | None = None
     heard: int | None = None
-    rows: int = 0
-    late_rows: int = 0
-    bad_rows: int = 0
     recent_rows: float = 0.0
     recent_ticks: float = 0.0
 
@@ -236,46 +229,6 @@ def _apart(
     streams = tuple(kind(**{k: v for k, v in each.items() if k in own}) for each in listed)
     others = {k: v for k, v in content.items() if k not in own and k != "streams"}
     return streams, others
-
-
-@dataclass
-class BucketReport:
-    """One bucket's part of a batch.
-
-    ``found`` and ``token`` are what the states before and after the batch are known by; ``found``
-    is empty where there was none. ``written`` are the sink's entries for the results of several
-    buckets, which ``covers`` counts: a task writes the results of all its buckets together.
-    ``aside`` are those for rows that were late or bad. ``files`` are the batches whose files hold
-    the state after the batch. ``aggregations`` are those of rows, along time and along cells.
-    ``kept`` are the files of what is kept to be asked, each with its keep.
-    """
-
-    bucket: int
-    latest: int
-    rows: int = 0
-    late_rows: int = 0
-    bad_rows: int = 0
-    errors: dict[str, int] = field(default_factory=dict)
-    results: dict[str, int] = field(default_factory=dict)
-    state_bytes: int = 0
-    found: str = ""
-    token: str = ""
-    covers: int = 0
-    written: Sequence[object] = ()
-    aside: Sequence[object] = ()
-    files: Sequence[int] = ()
-    aggregations: tuple[int, int, int] = (0, 0, 0)
-    kept: Sequence[Any] = ()
-
-    def to_bytes(self) -> bytes:
-        """The report as bytes."""
-        return pickle.dumps(self, protocol=5)
-
-    @classmethod
-    def of_bytes(cls, data: bytes) -> BucketReport:
-        """The report that `to_bytes` wrote."""
-        report: BucketReport = pickle.loads(data)
-        return report
 
 
 class RecordLog:

@@ -13,30 +13,25 @@ import numpy as np
 import pyarrow as pa
 
 from muntin import faults
-from muntin.engine.answers.front import Answered
+from muntin.engine.watermarks import HolderWarning
+from muntin.operators.hot_keys import HotKey, KeyCounts
 from muntin.plan.routes import RoutedPlan
 from muntin.sinks import Sink, Writer
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint.arrivals import Arrivals
+from muntin.spark.streaming.checkpoint.asks import KeepRecord
 from muntin.spark.streaming.checkpoint.audit import Delivery, check_repeat, check_states
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
 from muntin.spark.streaming.checkpoint.files import missing
-from muntin.spark.streaming.checkpoint.records import (
-    REPORT_SCHEMA,
-    BatchOutcome,
-    BatchRecord,
-    BucketReport,
-    StreamOutcome,
-    StreamRecord,
-)
+from muntin.spark.streaming.checkpoint.records import BatchOutcome, BatchRecord, StreamRecord
 from muntin.spark.streaming.driver.keeps import RunKeeps
 from muntin.spark.streaming.driver.plans import Planner, result_schemas
+from muntin.spark.streaming.driver.shares import merge_shares
 from muntin.spark.streaming.driver.watermarks import Pace, moments
 from muntin.spark.streaming.problems import RunError
-from muntin.spark.streaming.tasks.bucket import Bucket
-from muntin.spark.streaming.tasks.job import PROPERTY, Job, current_job, task_context, worker_cache
-from muntin.spark.streaming.tasks.row_bucket import RowAnswers, RowBucket
-from muntin.spark.streaming.tasks.stage_a import NO_TIME
+from muntin.spark.streaming.reports import REPORT_SCHEMA, BatchReport, BucketReport
+from muntin.spark.streaming.tasks.job import PROPERTY, Job, worker_cache
+from muntin.spark.streaming.tasks.last_batch import close_buckets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,9 +77,11 @@ class BatchRunner:
         self._sink = Delivery(sink, dict(self.outcome.delivered))
         self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
         self.timing = Timing()
+        self._hot: dict[str, KeyCounts] = {}
         self._shipped: set[str] = set()
         self._declared: tuple[str | None, ...] = ()
         self._cache = worker_cache()
+        self._warning = HolderWarning()
 
     def resume(self, *, accepts_gaps: bool) -> None:
         """Let the sinks go on behind the last batch; results that they lack are refused."""
@@ -98,28 +95,46 @@ class BatchRunner:
         record = self._record(frame.sparkSession, batch)
         self._declare(record)
         self._ship(frame.sparkSession, record)
-        reports = [BucketReport.of_bytes(bytes(row.report)) for row in frame.collect()]
+        reports = _collected(frame)
         self._check_complete(record, reports)
         self._check_states(record, reports)
+        self._merge(record, reports, self._sink.sink.writer())
         self._check_failures(record, reports)
         outcome = self._sum_up(record, reports)
         # Before any result is committed: a repeat that is another batch is seen, and refused.
         self._checkpoint.records.write_outcome(outcome)
         if self._aside is not None:
-            self._aside.commit(batch, _aside(reports))
+            self._aside.commit(batch, reports.aside)
         self._sink.sink.reach(self._reached(record, outcome))
-        self._sink.commit(batch, _written(reports))
+        self._sink.commit(batch, reports.written)
         if self._keeps is not None:
-            kept = [entry for report in reports for entry in report.kept]
-            self._keeps.commit(record, self.outcome, outcome, kept)
+            self._keeps.commit(record, self.outcome, outcome, reports.kept)
+        self._count_keys(record, reports)
         self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
         self.outcome = outcome
+        self._warn(record)
         self._planner.adopt(outcome)
         self._planner.review()
         if batch % _DROP_EVERY == 0:
             self._checkpoint.states.drop(self._checkpoint.records.state_files(), batch)
         if batch % _PRUNE_EVERY == 0:
             self._prune()
+
+    def _count_keys(self, record: BatchRecord, reports: BatchReport) -> None:
+        """Take note of the keys that most rows have; this is not kept from start to start."""
+        rows = self._rows(record)
+        met = set() if rows is None else rows.met
+        self._hot = {name: self._hot.get(name, KeyCounts()) for name in sorted(met)}
+        for report in reports:
+            for name, (seen, counts) in report.hot.items():
+                if name in self._hot:
+                    self._hot[name].add(dict(counts), seen)
+
+    @property
+    def hot_keys(self) -> dict[str, tuple[HotKey, ...]]:
+        """The keys that most of the recent rows have, by stream and what it is joined by."""
+        found = {name: each.hottest() for name, each in list(self._hot.items())}
+        return {name: each for name, each in found.items() if each}
 
     def _prune(self) -> None:
         """Forget plans and tables; nobody may save one meanwhile that nothing names yet."""
@@ -146,17 +161,24 @@ class BatchRunner:
                 )
             record = self._closing(last)
             records.write_record(record)
-        reports: list[BucketReport] = []
+        reports = BatchReport()
         if any(stream.before is not None for stream in record.streams):
             job = self._job(session, record)
             folder = str(self._checkpoint.spark_folder)
-            reports = flush(session, folder, job, self._checkpoint.buckets, writer)
+            reports = _flush(session, folder, job, self._checkpoint.buckets, writer)
             self._check_states(record, reports)
+            self._merge(record, reports, writer)
             self._check_failures(record, reports)
-        self._sink.commit(record.batch, _written(reports))
+        self._sink.commit(record.batch, reports.written)
         self.outcome = self._sum_up(record, reports)
         # This closes the checkpoint.
         records.write_outcome(self.outcome)
+
+    def _merge(self, record: BatchRecord, reports: BatchReport, writer: Writer[Any]) -> None:
+        """Show the groups that several buckets have rows of."""
+        rows = self._rows(record)
+        if rows is not None and rows.spanning:
+            merge_shares(rows, record.batch, reports, writer)
 
     def _closing(self, last: int) -> BatchRecord:
         """The record of the last batch: it has no rows, and answers with the plan of the state."""
@@ -238,12 +260,19 @@ class BatchRunner:
             return {}
         numbers = {name: number for number, name in enumerate(rows.asked.streams)}
         found = {}
-        for final in rows.asked.finals:
+        for final in rows.finals:
             marks = [outcome.streams[numbers[name]].watermark for name in final.streams]
             known = [each for each in marks if each is not None]
             if len(known) == len(marks):
                 found[final.name] = final.timeline.from_ticks(np.array([min(known)]))[0]
         return found
+
+    def _warn(self, record: BatchRecord) -> None:
+        """Say who holds the other streams back, where that decides how many rows are kept."""
+        rows = self._rows(record)
+        if rows is not None:
+            marks = [each.watermark for each in self.outcome.streams]
+            self._warning.check(dict(zip(rows.asked.streams, marks, strict=True)), rows.asked)
 
     def _buckets(self, record: BatchRecord) -> Buckets:
         buckets = self._checkpoint.buckets
@@ -278,124 +307,74 @@ class BatchRunner:
                 self._shipped.add(path)
         return files
 
-    def _check_complete(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+    def _check_complete(self, record: BatchRecord, reports: BatchReport) -> None:
         """Refuse a batch that not all buckets took part in."""
-        buckets = {report.bucket for report in reports}
-        covered = sum(report.covers for report in reports)
         total = self._buckets(record).total
-        if reports and not len(buckets) == len(reports) == covered == total:
+        if reports and not reports.covers(total):
             raise RunError(
-                f"batch {record.batch} came back with {len(reports)} of {total} buckets, "
-                f"{covered} of them written",
+                f"batch {record.batch} came back with {len(reports.buckets)} of {total} buckets, "
+                f"{reports.covered} of them written",
                 hint="this is a bug in Muntin: nothing of the batch is committed, please report it",
             )
 
-    def _check_states(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+    def _check_states(self, record: BatchRecord, reports: BatchReport) -> None:
         """Refuse a batch that did not start from the state that the batch before left."""
-        found = {report.bucket: report.found for report in reports}
-        if found or record.is_closing:
-            check_states(self._checkpoint.logs.folder, record.batch, self.outcome.tokens, found)
+        if reports or record.is_closing:
+            folder, tokens = self._checkpoint.logs.folder, self.outcome.tokens
+            check_states(folder, record.batch, tokens, reports.found)
 
-    def _check_failures(self, record: BatchRecord, reports: Sequence[BucketReport]) -> None:
+    def _check_failures(self, record: BatchRecord, reports: BatchReport) -> None:
         """Refuse a batch with bad rows or failed values, if asked to: nothing is committed."""
-        bad_rows = sum(report.bad_rows for report in reports)
-        if bad_rows and self._limits.fail_on_bad_rows:
+        counts = reports.counts
+        if counts.bad_rows and self._limits.fail_on_bad_rows:
             hint = 'start again with on_bad_row="skip" to count them and leave them out'
-            raise faults.bad_rows(bad_rows, f"batch {record.batch}", hint)
-        errors = sum((Counter(report.errors) for report in reports), Counter[str]())
-        if errors.total() and self._limits.fail_on_errors:
+            raise faults.bad_rows(counts.bad_rows, f"batch {record.batch}", hint)
+        if counts.errors.total() and self._limits.fail_on_errors:
             hint = 'start again with on_error="null", or with a query that guards the expression'
-            raise faults.failed_values(errors, f" of batch {record.batch}", hint)
+            raise faults.failed_values(counts.errors, f" of batch {record.batch}", hint)
 
-    def _sum_up(self, record: BatchRecord, reports: Sequence[BucketReport]) -> BatchOutcome:
-        before = self.outcome
+    def _sum_up(self, record: BatchRecord, reports: BatchReport) -> BatchOutcome:
+        before, buckets = self.outcome, self._checkpoint.buckets
         plans = [self._planner.named(stream.plan) for stream in record.streams]
         names = {final.name for plan in plans for final in plan.finals}
         rows = self._rows(record)
-        names |= set() if rows is None else {final.name for final in rows.plan.finals}
-        results, errors = Counter(before.results), Counter(before.errors)
+        names |= set() if rows is None else rows.names
+        names |= {KeepRecord(**each).counted_as for each in record.keeps}
+        results, counts = Counter(before.results), reports.counts
+        partial, final, cell = before.aggregations
         for report in reports:
             results.update(report.results)
-            errors.update(report.errors)
+        # Behind the buckets of all streams are those that none of them owns.
+        streams = (
+            reports.of_buckets(buckets.of_stream(number)).stream(stream, known, record.clock)
+            for number, (stream, known) in enumerate(
+                zip(record.streams, before.streams, strict=True)
+            )
+        )
         return BatchOutcome(
             record.batch,
-            tuple(self._streams(record, reports)),
+            tuple(streams),
             dict(results),
-            dict(errors),
+            dict(Counter(before.errors) + counts.errors),
             sum(report.state_bytes for report in reports) if reports else before.state_bytes,
-            self._sink.after(record.batch, _written(reports)),
+            self._sink.after(record.batch, reports.written),
             before.set_aside
             if self._aside is None
-            else self._aside.after(record.batch, _aside(reports)),
-            [report.token for report in sorted(reports, key=lambda each: each.bucket)]
-            or before.tokens,
-            _files(reports, self._checkpoint.buckets.partitions) if reports else before.files,
-            _added([before.aggregations, *(report.aggregations for report in reports)]),
+            else self._aside.after(record.batch, reports.aside),
+            reports.tokens or before.tokens,
+            reports.files(buckets.partitions) if reports else before.files,
+            [
+                partial + counts.partial_aggregations,
+                final + counts.final_aggregations,
+                cell + counts.cell_aggregations,
+            ],
             record.row_plan if reports else before.row_state,
         ).without_others(names)
 
-    def _streams(
-        self, record: BatchRecord, reports: Sequence[BucketReport]
-    ) -> Iterator[StreamOutcome]:
-        """Each stream after the batch, by the reports of its own buckets."""
-        # Behind those of all streams are buckets that none of them owns.
-        stream_of = self._checkpoint.buckets.stream_of
-        for number, (stream, before) in enumerate(
-            zip(record.streams, self.outcome.streams, strict=True)
-        ):
-            own = [report for report in reports if stream_of(report.bucket) == number]
-            yield _stream(stream, before, own, record.clock)
 
-
-def _stream(
-    record: StreamRecord, before: StreamOutcome, reports: Sequence[BucketReport], clock: int
-) -> StreamOutcome:
-    latest = max((report.latest for report in reports), default=NO_TIME)
-    seen = max(latest, NO_TIME if record.seen is None else record.seen)
-    reached = record.watermark
-    if reports:
-        # Without any, no bucket has answered a window.
-        reached = record.reached(latest if latest > NO_TIME else None)
-    rows = sum(report.rows for report in reports)
-    recent = before.recent
-    if record.seen is not None:
-        recent = recent.after(rows, seen - record.seen)
-    return StreamOutcome(
-        record.plan if reports else record.before,
-        seen if seen > NO_TIME else None,
-        reached,
-        clock if latest > NO_TIME or before.heard is None else before.heard,
-        before.rows + rows,
-        before.late_rows + sum(report.late_rows for report in reports),
-        before.bad_rows + sum(report.bad_rows for report in reports),
-        recent.rows,
-        recent.ticks,
-    )
-
-
-def _written(reports: Sequence[BucketReport]) -> list[Any]:
-    return [entry for report in reports for entry in report.written]
-
-
-def _files(reports: Sequence[BucketReport], partitions: int) -> list[list[int]]:
-    """The batches whose files hold the state, by partition."""
-    found: list[set[int]] = [set() for _ in range(partitions)]
-    for report in reports:
-        found[report.bucket % partitions] |= set(report.files)
-    return [sorted(each) for each in found]
-
-
-def _added(counts: Sequence[Sequence[int]]) -> list[int]:
-    return [sum(each) for each in zip(*counts, strict=True)]
-
-
-def _aside(reports: Sequence[BucketReport]) -> list[Any]:
-    return [entry for report in reports for entry in report.aside]
-
-
-def flush(
+def _flush(
     session: SparkSession, folder: str, job: Job, buckets: Buckets, writer: Writer[Any]
-) -> list[BucketReport]:
+) -> BatchReport:
     """Close every bucket of the last batch that Spark committed, in its folder."""
 
     def close(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -407,49 +386,9 @@ def flush(
         *(f"value.groupState.{name}" for name in ("token", "written", "plan", "data")),
     )
     session.sparkContext.setLocalProperty(PROPERTY, job.to_text())
-    rows = columns.mapInArrow(close, REPORT_SCHEMA).collect()
-    return [BucketReport.of_bytes(bytes(row.report)) for row in rows]
+    return _collected(columns.mapInArrow(close, REPORT_SCHEMA))
 
 
-def close_buckets(
-    batches: Iterator[pa.RecordBatch], buckets: Buckets, writer: Writer[Any]
-) -> Iterator[pa.RecordBatch]:
-    """One task's buckets: their open windows, written together."""
-    job = current_job()
-    spread = job.buckets(buckets)
-    results: dict[str, list[pa.Table]] = {}
-    reports = []
-    for batch in batches:
-        for row in batch.to_pylist():
-            bucket = spread.numbers[row["bucket"]]
-            held = row["token"], row["written"], row["plan"], row["data"]
-            answered: Answered | RowAnswers
-            steps = (0, 0, 0)
-            if spread.is_shared(bucket):
-                answered = RowBucket(job, spread, bucket, held).close()
-            else:
-                answered = Bucket(job, spread, bucket, held).state().close()
-                steps = (0, answered.steps, answered.cell_steps)
-            tables = {name: each for name, each in answered.tables.items() if each.num_rows}
-            for name, table in tables.items():
-                results.setdefault(name, []).append(table)
-            rows = {name: table.num_rows for name, table in tables.items()}
-            errors, found = dict(answered.errors), row["token"]
-            reports.append(
-                BucketReport(
-                    bucket,
-                    NO_TIME,
-                    errors=errors,
-                    results=rows,
-                    found=found,
-                    token=found,
-                    covers=1,
-                    aggregations=steps,
-                )
-            )
-    if reports:
-        attempt = str(task_context().taskAttemptId())
-        united = {name: pa.concat_tables(tables) for name, tables in results.items()}
-        reports[-1].written = writer.write(job.record.batch, attempt, united)
-    blobs = pa.array([report.to_bytes() for report in reports], pa.binary())
-    yield pa.RecordBatch.from_arrays([blobs], ["report"])
+def _collected(frame: DataFrame) -> BatchReport:
+    """The reports in a frame; this runs its job."""
+    return BatchReport([BucketReport.of_bytes(bytes(row.report)) for row in frame.collect()])

@@ -19,10 +19,8 @@ from muntin.queries import (
     DropKeep,
     DropQuery,
     Keep,
-    KeepsLike,
     QueriesLike,
     Statement,
-    keep_statements,
     statements_of,
 )
 from muntin.sinks import Sink
@@ -37,15 +35,13 @@ from muntin.spark.streaming.driver.plans import Planner, columns_of, result_sche
 from muntin.spark.streaming.driver.progress import RunProgress, StreamProgress
 from muntin.spark.streaming.driver.query import StreamDriver
 from muntin.spark.streaming.problems import as_run_error
-from muntin.synopses import Answer, Isolation, Prepared
-from muntin.synopses.asking import MAX_ROWS, TIMEOUT
-from muntin.windows import DurationLike
+from muntin.synopses import Askable, Asking
 
 _logger = logging.getLogger("muntin.spark")
 _STEP = 0.25  # seconds
 
 
-class Run:
+class Run(Askable):
     """A running stream; made by ``muntin.run``.
 
     Used as a context manager it is stopped at the end of the block.
@@ -116,23 +112,6 @@ class Run:
         """Remove a query: from the next batch on it answers nothing."""
         self._apply([DropQuery(name)])
 
-    def keep(self, keeps: KeepsLike) -> None:
-        """Keep something to be asked about, from the next batch on; it is durable on return.
-
-        A keep that is there before the first batch knows that there was nothing earlier; one that
-        joins later has all rows above the largest event time of the batches before. It emits
-        nothing and changes no query's answers. ``CREATE OR REPLACE KEEP`` begins anew, ``DROP
-        KEEP`` drops one.
-
-        Args:
-            keeps: ``CREATE KEEP`` statements as text, what ``muntin.keep`` makes, or a list.
-        """
-        self._apply_keeps(keep_statements(keeps))
-
-    def drop_keep(self, name: str) -> None:
-        """Keep something no longer, from the next batch on."""
-        self._apply_keeps([DropKeep(name)])
-
     def keeps(self) -> list[Keep]:
         """What the next batch keeps, in the order it joined."""
         return self._kept.keeps()
@@ -141,42 +120,12 @@ class Run:
         """What is kept, and what it takes: entries per row, entries and bytes."""
         return self._kept.explain()
 
-    def ask(
-        self,
-        sql: str,
-        *,
-        isolation: Isolation = "lws",
-        timeout: DurationLike = TIMEOUT,
-        max_rows: int = MAX_ROWS,
-    ) -> Answer:
-        """Answer a question at once, from what is kept of committed batches; no Spark job runs.
+    def keep_facts(self) -> list[dict[str, Any]]:
+        """The same by name, for every keep: its SQL, entries, bytes and entries per row."""
+        return self._kept.facts()
 
-        Args:
-            sql: A SELECT over ``[RANGE r]``, which ends one tick after the latest event time, or
-                ``AS OF WATERMARK``, or ``AS OF`` a time; ``ALIGNED`` asks for whole slices.
-            isolation: ``lws`` reads the newest version, also if a batch comes meanwhile; ``ws``
-                the one that was newest when the question came.
-            timeout: How long it may take.
-            max_rows: How many rows the answer may have.
-
-        Raises:
-            QueryError: If the question cannot be read.
-            QuestionError: If nothing kept can answer it; the hint has the KEEP that would.
-        """
-        asking = self._kept.asking
-        return asking.ask(sql, isolation=isolation, timeout=timeout, max_rows=max_rows)
-
-    def prepare(
-        self,
-        sql: str,
-        *,
-        isolation: Isolation = "lws",
-        timeout: DurationLike = TIMEOUT,
-        max_rows: int = MAX_ROWS,
-    ) -> Prepared:
-        """A question with ``?`` in place of constants, to be called with their values."""
-        asking = self._kept.asking
-        return asking.prepare(sql, isolation=isolation, timeout=timeout, max_rows=max_rows)
+    def _asked(self) -> Asking:
+        return self._kept.asking
 
     @property
     def _kept(self) -> RunKeeps:
@@ -260,6 +209,7 @@ class Run:
             batch_rows=timing.rows,
             batch_seconds=timing.seconds,
             streams=streams,
+            hot_keys=self._runner.hot_keys,
         )
 
     def _streams(self, outcomes: Sequence[StreamOutcome]) -> Iterator[tuple[str, StreamProgress]]:

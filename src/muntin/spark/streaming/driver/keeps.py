@@ -16,11 +16,11 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from muntin.display import count
 from muntin.errors import Problem, QueryError, UnknownQueryError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.plan import SharedPlan
-from muntin.queries import CreateKeep, DropKeep, Keep, keeps
+from muntin.queries import AnyKeep, CreateKeep, DropKeep, Keep, keeps
+from muntin.queries.asking.keeps import slice_keep
 from muntin.spark.streaming.checkpoint.asks import (
     RETAINED,
     AskLog,
@@ -67,7 +67,7 @@ class RunKeeps:
 
     def keeps(self) -> list[Keep]:
         """What the next batch keeps, in the order it joined."""
-        return [keeps(each.sql)[0] for each in self._declared]
+        return [slice_keep(keeps(each.sql)[0]) for each in self._declared]
 
     def apply(
         self,
@@ -96,7 +96,7 @@ class RunKeeps:
             self._declared = list(found.values())
             return True
 
-    def start(self, asked: Sequence[Keep] | None) -> None:
+    def start(self, asked: Sequence[AnyKeep] | None) -> None:
         """Begin with the keeps of the checkpoint; those that the caller names beside them join."""
         held = {each.name.lower(): each for each in self.keeps()}
         fresh = [each for each in asked or () if held.get(each.name.lower()) != each]
@@ -104,7 +104,7 @@ class RunKeeps:
             self.apply([CreateKeep(each, each.name.lower() in held) for each in fresh], None)
 
     def _record(self, statement: CreateKeep, before: KeepRecord | None) -> KeepRecord:
-        keep = statement.keep
+        keep = slice_keep(statement.keep)
         if before is not None and not statement.replace:
             hint = "use another name, or CREATE OR REPLACE KEEP"
             message = f"there is already a keep named {keep.name}"
@@ -195,6 +195,14 @@ class RunKeeps:
     def explain(self) -> str:
         """What is kept, and what that takes, a line per keep."""
         return self._replicas.explain()
+
+    def facts(self) -> list[dict[str, Any]]:
+        """The same by name, for every keep; those that wait for their first batch are empty."""
+        known = {each["name"]: each for each in self._replicas.facts()}
+        return [
+            known.get(keep.name, {"name": keep.name, "sql": str(keep), "entries": 0, "bytes": 0})
+            for keep in self.keeps()
+        ]
 
     def close(self) -> None:
         """End the thread that reads the log."""
@@ -344,14 +352,11 @@ class Replicas:
 
     def explain(self) -> str:
         """What is kept, and what that takes."""
-        lines = []
-        for replica in list(self._replicas.values()):
-            version = replica.version
-            rate = replica.taken / replica.rows if replica.rows else 0.0
-            near = "; raw rows would cost as much" if rate > 0.9 else ""
-            held = f"{count(version.entries, 'entry')}, {version.nbytes:,} bytes"
-            lines.append(f"{replica.kept.keep}\n  {held}, {rate:.2f} entries per row{near}")
-        return "\n".join(lines)
+        return "\n".join(replica.explain() for replica in list(self._replicas.values()))
+
+    def facts(self) -> list[dict[str, Any]]:
+        """The same by name, for every keep."""
+        return [replica.facts() for replica in list(self._replicas.values())]
 
     def close(self) -> None:
         """End the thread, after what is under way."""

@@ -54,7 +54,7 @@ def run_zone(
 
 
 def spread_of(session: SparkSession, partitions: int | None, buckets: int | None) -> Buckets:
-    """How state is spread: over as many partitions as there are cores, unless said otherwise."""
+    """How state is spread: by default, over as many partitions as there are cores."""
     return bucket_count(partitions or session.sparkContext.defaultParallelism, buckets)
 
 

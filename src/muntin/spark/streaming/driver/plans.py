@@ -20,6 +20,7 @@ from muntin.plan.operators import leaves
 from muntin.plan.routes import RoutedPlan
 from muntin.planner import Draft, Moment, Replanner
 from muntin.planner.continuity import dated
+from muntin.planner.rows.shares import Choices
 from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import AnyQuery, MixedCatalog, Query, RowQuery, Statement
@@ -170,7 +171,7 @@ class Planner:
     ) -> None:
         self._checkpoint, self.tables, self._check = checkpoint, tables, check
         self._names = [given.name for given in inputs]
-        self.rows = RowPlans(inputs, checkpoint, how.zone, tables)
+        self.rows = RowPlans(inputs, checkpoint, Choices(how.zone, how.told), tables)
         self._streams = [StreamPlans(given, checkpoint, tables, how) for given in inputs]
         self.lock = RLock()
         self._changes = Changes()
@@ -193,7 +194,7 @@ class Planner:
         with self.lock:
             for stream, each in zip(self._streams, outcome.streams, strict=True):
                 stream.adopt(each, self.catalog)
-            self.rows.adopt(outcome.row_state)
+            self.rows.adopt(outcome.row_state, outcome.streams)
 
     def review(self) -> None:
         """Share anew, from the next batch on, where the optimizer finds that due."""
@@ -262,6 +263,11 @@ class Planner:
             )
             steps = [max(length // 8, 1) for length in lengths]
             own = [[each + step, step, 0] for each, step in zip(lengths, steps, strict=True)]
+            own += [
+                [final.range, final.slide, final.phase]
+                for final in rows.joined
+                if stream in final.streams
+            ]
             found.append(np.concatenate([plan.windows, np.array(own, np.int64).reshape(-1, 3)]))
         return found
 
@@ -290,7 +296,7 @@ class Planner:
     ) -> None:
         self._write(catalog, asked)
         self.catalog = catalog
-        self.rows.use(rows)
+        self.rows.use(rows, _over_rows(catalog))
         for stream, plan in zip(self._streams, plans, strict=True):
             stream.next = plan
 
@@ -310,7 +316,7 @@ class Planner:
         problems: list[Problem] = []
         rows = self.rows.current
         try:
-            rows = self.rows.build([each for each in catalog if isinstance(each, RowQuery)])
+            rows = self.rows.build(_over_rows(catalog))
         except QueryError as error:
             problems.extend(error.problems)
         for stream, queries in self._routed(catalog):
@@ -321,7 +327,7 @@ class Planner:
         if problems:
             raise QueryError(problems)
         if self._check is not None:
-            shown = {final.name: final.shown for final in rows.asked.finals}
+            shown = {final.name: final.shown for final in rows.finals}
             self._check({query.name: shown.get(query.name, "windows") for query in catalog})
         return plans, rows
 
@@ -330,6 +336,10 @@ class Planner:
         queries = [each for each in catalog if isinstance(each, Query)]
         asked = routed(queries, [name or "" for name in self._names])
         yield from zip(self._streams, asked.values(), strict=True)
+
+
+def _over_rows(catalog: MixedCatalog) -> list[RowQuery]:
+    return [each for each in catalog if isinstance(each, RowQuery)]
 
 
 def columns_of(plans: Sequence[SharedPlan], rows: RoutedPlan) -> list[set[str]]:
@@ -347,7 +357,10 @@ def result_schemas(
 
     Rows of queries over rows have no key: two may be equal.
     """
-    found = {} if rows is None else {each.name: each.schema for each in rows.plan.finals}
+    found = {} if rows is None else {each.name: each.schema for each in rows.finals}
+    for joined in () if rows is None else rows.asked.joined:
+        keyed = joined.schema.names[: 2 + len(joined.groups)]
+        found[joined.name] = with_key(joined.schema, keyed)
     for plan in plans:
         for final in plan.finals:
             schema = plan.result_schema(final)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from muntin.counts import Counts, RowCounts
 from muntin.display import count, html_facts
+from muntin.operators.hot_keys import HotKey
 from muntin.windows import duration_text
 
 _DAY = 86_400  # seconds
@@ -49,6 +50,8 @@ class RunProgress(Counts):
         batch_rows: Rows of the last batch.
         batch_seconds: How long the last batch took on the driver.
         streams: Each stream by its name; one that has none is called ``stream``.
+        hot_keys: The keys that most of the recent rows have, by stream and what it is joined by;
+            from a sample of rows since the last start.
     """
 
     is_active: bool
@@ -62,6 +65,7 @@ class RunProgress(Counts):
     batch_rows: int
     batch_seconds: float
     streams: Mapping[str, StreamProgress] = field(default_factory=dict)
+    hot_keys: Mapping[str, tuple[HotKey, ...]] = field(default_factory=dict)
 
     @property
     def held_by(self) -> str | None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from muntin.sinks import Writer
 from muntin.spark.environment.settings import PROVIDER, ROCKSDB, TO_WORKERS
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
-from muntin.spark.streaming.checkpoint.records import KEPT, REPORT_SCHEMA
+from muntin.spark.streaming.checkpoint.records import KEPT
 from muntin.spark.streaming.driver.heartbeat import Heartbeat
 from muntin.spark.streaming.driver.inputs import StreamInput
+from muntin.spark.streaming.reports import REPORT_SCHEMA
 from muntin.spark.streaming.tasks import bucket, stage_a
 from muntin.spark.streaming.tasks.stage_a import MapStage
 from muntin.spark.streaming.tasks.stage_b import StateStage

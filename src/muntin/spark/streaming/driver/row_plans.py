@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from muntin.expressions.zones import Zone
 from muntin.plan.operators import RowPlan, StreamSchema
 from muntin.plan.routes import RoutedPlan
-from muntin.planner.rows import routed, row_plan
+from muntin.planner.rows import routed, row_plan, with_sides
+from muntin.planner.rows.shares import Choices, Known
 from muntin.queries import RowQuery
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
+from muntin.spark.streaming.checkpoint.records import StreamOutcome
 from muntin.spark.streaming.driver.inputs import StreamInput
 from muntin.spark.streaming.driver.tables import StaticTables
 from muntin.spark.streaming.problems import CheckpointError
@@ -20,27 +21,31 @@ from muntin.spark.streaming.problems import CheckpointError
 class RowPlans:
     """The plan of the queries over rows, from batch to batch.
 
-    It depends on nothing but the queries. Once there was one there always is, be it of no query:
-    its buckets keep state.
+    It depends on the queries; and the sides of joins that are aggregated, which keep slices, on the
+    plan that the state is of. Once there was a plan there always is, be it of no query: its buckets
+    keep state.
     """
 
     def __init__(
         self,
         inputs: Sequence[StreamInput],
         checkpoint: Checkpoint,
-        zone: Zone,
+        choices: Choices,
         tables: StaticTables,
     ) -> None:
-        self._checkpoint, self._zone, self._tables = checkpoint, zone, tables
+        self._checkpoint, self._choices, self._tables = checkpoint, choices, tables
         self._streams = {
             given.name or "": StreamSchema(given.source.schema, given.timeline) for given in inputs
         }
-        # The plan for the queries as they are; plans by name: of the state, of the batch that runs.
+        # The plan for the queries as they are, and these; plans by name: of the state, of the
+        # batch that runs.
         self._next: RoutedPlan | None = None
+        self._asked: list[str] = []
         self._named: dict[str, RoutedPlan] = {}
+        self._known: dict[str, Known] = {}
         self.state: str | None = None
 
-    def adopt(self, state: str | None) -> None:
+    def adopt(self, state: str | None, streams: Sequence[StreamOutcome]) -> None:
         """Take note of the plan that the state is of, which must be of these streams."""
         if state is not None and state not in self._named:
             for feed in self.named(state).feeds.values():
@@ -48,19 +53,32 @@ class RowPlans:
                 wanted = {name: fields.field(name).type for name in feed.reads}
                 check_columns(wanted, self._streams[feed.stream].schema)
         self.state = state
+        self._known = {
+            name: Known(each.watermark, each.seen)
+            for name, each in zip(self._streams, streams, strict=True)
+        }
 
     def build(self, queries: Sequence[RowQuery]) -> RoutedPlan:
         """The plan of some queries, or the problems of all of them."""
         # Tables may have other columns by now.
         is_joined = any(feed.relation for feed in self.current.feeds.values())
-        known = None if self._next is None else [each.sql for each in self._next.plan.finals]
-        if self._next is not None and not is_joined and known == [each.sql() for each in queries]:
+        asked = [each.sql() for each in queries]
+        if self._next is not None and not is_joined and self._asked == asked:
             return self._next
-        return routed(row_plan(queries, self._streams, self._zone, self._tables.schemas))
+        plan = routed(row_plan(queries, self._streams, self._choices.zone, self._tables.schemas))
+        return self._with_sides(plan)
 
-    def use(self, plan: RoutedPlan) -> None:
-        """Go on with a plan from the next batch on."""
+    def _with_sides(self, plan: RoutedPlan) -> RoutedPlan:
+        """The plan with sides that go on from the state."""
+        if not plan.asked.joined:
+            return plan
+        before = None if self.state is None else self.named(self.state)
+        return with_sides(plan, before, self._known, self._choices)
+
+    def use(self, plan: RoutedPlan, queries: Sequence[RowQuery]) -> None:
+        """Go on with a plan of some queries from the next batch on."""
         self._next = plan
+        self._asked = [each.sql() for each in queries]
 
     @property
     def current(self) -> RoutedPlan:
@@ -70,12 +88,15 @@ class RowPlans:
     def take(self) -> str | None:
         """The name of the plan for the next batch, which is kept; None if no rows are needed."""
         plan = self.current
-        if self.state is None and not plan.plan.finals:
+        if self.state is None and not plan.feeds:
             return None
         if self.state is not None and self.named(self.state) == plan:
             # Written by another process, the same plan may have another name.
             return self.state
         known = next((name for name, each in self._named.items() if each is plan), None)
+        if known is None and plan.sides:
+            # A batch may have run since it was made: sides go on from what that left.
+            plan = self._next = self._with_sides(routed(plan.asked))
         name = self._checkpoint.save_plan(plan) if known is None else known
         self._named = {key: each for key, each in self._named.items() if key == self.state}
         self._named[name] = plan

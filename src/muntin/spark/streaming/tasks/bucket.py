@@ -21,11 +21,11 @@ from muntin.engine.wire import from_bytes, to_bytes
 from muntin.errors import DataError
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
+from muntin.spark.streaming.reports import NO_TIME
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
 from muntin.spark.streaming.tasks.head import Head, Piece, to_unite
 from muntin.spark.streaming.tasks.job import Job
 from muntin.spark.streaming.tasks.memory import KeptState, worker_states
-from muntin.spark.streaming.tasks.stage_a import NO_TIME
 
 # The token says what the state is, whichever attempt of a task wrote it; ``written`` is another one
 # whenever it is written; the plan is what the state is of; the data is a `Head`.

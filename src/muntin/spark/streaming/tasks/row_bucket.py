@@ -19,10 +19,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from muntin.engine.joined import JoinShare, Shared, Times
 from muntin.errors import DataError
 from muntin.operators import RowEngine, segment_bytes, segment_of
 from muntin.operators.feeds import gathered_feeds
 from muntin.operators.state.segments import Segment
+from muntin.plan.joined import by_owner
 from muntin.plan.operators import RowPlan
 from muntin.plan.routes import RoutedPlan
 from muntin.spark.streaming.buckets import Buckets
@@ -35,16 +37,24 @@ from muntin.spark.streaming.tasks.stage_a import Parcel
 
 # A segment of fewer rows is part of the base.
 _ROWS_APART = 512
-# So many batches of news a worker reads at the most, however small they are.
+# So many batches of news a worker reads, however small they are, unless a base outweighs them.
 _MOST_NEWS = 32
+# Slices of the sides of joins are written with every base: not more often than so many times
+# what came in, unless the news are that many times too many.
+_FEW_WRITES = 4
 
 
 @dataclass
 class RowAnswers:
-    """The results of a batch by query, and how often values failed."""
+    """The results of a batch by query, and how often values failed.
+
+    ``shares`` and ``gaps`` are of aggregates over joins whose groups other buckets have as well.
+    """
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
+    shares: dict[str, bytes] = field(default_factory=dict)
+    gaps: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,8 @@ class _Times:
     watermarks: dict[int, int]
     seen: dict[int, int]
 
-    def of_feeds(self, plan: RoutedPlan) -> tuple[dict[str, int], dict[str, int]]:
-        """The same by the names that the plan has for streams."""
+    def of_feeds(self, plan: RoutedPlan) -> Times:
+        """The same by the names that the plan has for streams spread by a key."""
         numbers = {name: number for number, name in enumerate(plan.asked.streams)}
         marks, seen = (
             {
@@ -65,7 +75,12 @@ class _Times:
             }
             for times in (self.watermarks, self.seen)
         )
-        return marks, seen
+        return Times(marks, seen)
+
+    def of_streams(self, plan: RoutedPlan) -> dict[str, int]:
+        """The watermarks by the names of the streams."""
+        numbered = enumerate(plan.asked.streams)
+        return {name: self.watermarks[each] for each, name in numbered if each in self.watermarks}
 
 
 @dataclass(frozen=True)
@@ -79,10 +94,46 @@ class _News:
 
 @dataclass
 class _Operators:
-    """The operators of a bucket, and the pieces of those segments that files have."""
+    """The operators of a bucket, and the pieces of those segments that files have.
+
+    ``share`` are the aggregates over joins.
+    """
 
     engine: RowEngine
+    share: JoinShare = field(default_factory=JoinShare)
     segments: dict[int, tuple[Segment, Piece]] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> Counter[str]:
+        """Values that failed, by the query that a user wrote."""
+        return by_owner(self.engine.errors) + self.share.errors
+
+    def feed(
+        self, plan: RoutedPlan, times: _Times, packets: Sequence[Mapping[str, bytes]]
+    ) -> Shared:
+        """Take in the rows of a batch; what it makes due."""
+        feeds = times.of_feeds(plan)
+        self.engine.see(_known(feeds.seen, plan))
+        given = gathered_feeds(packets)
+        plain = {name: rows for name, rows in given.items() if name in plan.plan.streams}
+        joined = {
+            name: rows for name, rows in given.items() if name not in plain and name in plan.tabled
+        }
+        found = self.engine.feed(plain, _known(feeds.watermarks, plan), joined)
+        if self.share.is_empty:
+            return Shared(found)
+        return self.share.feed(given, feeds, times.of_streams(plan), found)
+
+    def close(self) -> Shared:
+        """All that is left."""
+        found = self.engine.close()
+        return Shared(found) if self.share.is_empty else self.share.close(found)
+
+    def adopt(self, plan: RoutedPlan, before: Times) -> None:
+        """Go on with the queries of another plan."""
+        self.engine.see(_known(before.seen, plan))
+        self.engine.adopt(plan.plan)
+        self.share.adopt(plan.sides, plan.asked.joined, plan.spanning, before)
 
 
 class RowBucket:
@@ -138,17 +189,17 @@ class RowBucket:
         # Without rows too: who reads the news does what was done, step by step, so that attempts
         # at a batch keep the same segments.
         self._news = _News(self._job.record.batch, times, packets)
-        engine = self._current()
-        before = Counter(engine.errors)
-        tables = _fed(engine, self._routed, times, packets)
+        operators = self._current()
+        before = operators.errors
+        shared = operators.feed(self._routed, times, packets)
         self.head.state = {"watermarks": _listed(times.watermarks), "seen": _listed(times.seen)}
-        return RowAnswers(tables, Counter(engine.errors) - before)
+        return _answers(shared, operators.errors - before)
 
     def close(self) -> RowAnswers:
         """All results that are left: no more rows will come."""
-        engine = self._current()
-        before = Counter(engine.errors)
-        return RowAnswers(engine.close(), Counter(engine.errors) - before)
+        operators = self._current()
+        before = operators.errors
+        return _answers(operators.close(), operators.errors - before)
 
     @property
     def _routed(self) -> RoutedPlan:
@@ -175,38 +226,33 @@ class RowBucket:
             {number: each.seen for number, each in streams if each.seen is not None},
         )
 
-    def _current(self) -> RowEngine:
+    def _current(self) -> _Operators:
         """The operators as the batch begins, with the queries of the batch."""
-        engine = self._at_hand() or self._restored()
+        operators = self._operators = self._at_hand() or self._restored()
         if self._is_joined:
-            before = self._before()
-            engine.see(before.of_feeds(self._routed)[1])
-            engine.adopt(self._routed.plan)
-        return engine
+            operators.adopt(self._routed, self._before().of_feeds(self._routed))
+        return operators
 
-    def _at_hand(self) -> RowEngine | None:
+    def _at_hand(self) -> _Operators | None:
         """The operators that this worker has in its memory, or those of a little before."""
         kept = worker_states.take((self._job.run, self._bucket))
         if kept is None or kept.plan != self.head.plan or not self._job.cache:
             return None
         operators: _Operators = kept.state
-        engine = operators.engine
         if kept.written != self._written:
             age = self.head.age(kept.written)
             base = self.head.base
             # One from before the base does not know which segments are written.
             if age is None or (base is not None and age < base.last):
                 return None
-            self._catch_up(engine, age)
-        self._operators = operators
-        return engine
+            self._catch_up(operators, age)
+        return operators
 
-    def _restored(self) -> RowEngine:
+    def _restored(self) -> _Operators:
         """The operators as the pieces have them."""
         head = self.head
         if head.base is None:
-            self._operators = _Operators(RowEngine(RowPlan({}, ())))
-            return self._operators.engine
+            return _Operators(RowEngine(RowPlan({}, ())))
         pieces = {f"{each.batch}:{each.name}": each for log in head.stretches for each in log}
         segments: dict[int, tuple[Segment, Piece]] = {}
 
@@ -215,23 +261,31 @@ class RowBucket:
             segments[id(segment)] = segment, pieces[name]
             return segment
 
+        plan = self._job.row_plan(head.plan)
         try:
-            plan = self._job.row_plan(head.plan).plan
-            engine = RowEngine.restore(plan, self._get(head.base), inside)
+            engine = RowEngine.restore(plan.plan, self._get(head.base), inside)
+            operators = _Operators(engine, self._restored_share(plan), segments)
         except DataError as error:
             raise CheckpointError(
                 f"{self._whose}, is damaged: {error.message}", hint=RESTORE
             ) from error
-        self._operators = _Operators(engine, segments)
-        self._catch_up(engine, head.base.last)
-        return engine
+        self._catch_up(operators, head.base.last)
+        return operators
 
-    def _catch_up(self, engine: RowEngine, since: int) -> None:
+    def _restored_share(self, plan: RoutedPlan) -> JoinShare:
+        """The aggregates over joins; their piece stands behind the segments."""
+        if not plan.asked.joined:
+            return JoinShare()
+        (piece,) = self.head.stretches[1]
+        queries = plan.asked.joined, plan.spanning
+        return JoinShare.restore(plan.sides, *queries, self._get(piece))
+
+    def _catch_up(self, operators: _Operators, since: int) -> None:
         """Feed the news of batches after one; what they give was given then."""
         plan = self._job.row_plan(self.head.plan)
         for piece in self.head.since(since):
             news: _News = pickle.loads(self._get(piece))
-            _fed(engine, plan, news.times, news.packets)
+            operators.feed(plan, news.times, news.packets)
 
     def _get(self, piece: Piece, *, private: bool = False) -> memoryview:
         place = piece.batch, self._partition, piece.name
@@ -243,8 +297,7 @@ class RowBucket:
         if not self._is_changed or operators is None:
             return
         self._written = uuid4().hex
-        is_due = head.wants_base or len(head.unmerged) >= _MOST_NEWS
-        is_rebased = self._is_joined or is_due
+        is_rebased = self._is_joined or self._wants_base()
         if not self._is_joined:
             data = pickle.dumps(self._news, protocol=5)
             head.news.append(self._put(writer, "news", data))
@@ -258,6 +311,18 @@ class RowBucket:
         if self._job.cache:
             kept = KeptState(self._written, head.plan, operators, head.size)
             worker_states.put((self._job.run, self._bucket), kept, self._job.cache << 20)
+
+    def _wants_base(self) -> bool:
+        """Whether the news outweigh what is written with a base, or are too many to read."""
+        head = self.head
+        apart = sum(piece.size for log in head.stretches[1:] for piece in log)
+        news = head.unmerged
+        brought = sum(piece.size for piece in news)
+        if len(news) >= _MOST_NEWS:
+            base = 0 if head.base is None else head.base.size
+            is_light = brought >= base and _FEW_WRITES * brought >= apart
+            return is_light or len(news) >= _FEW_WRITES * _MOST_NEWS
+        return head.wants_base and brought >= apart
 
     def row(self) -> tuple[str, str, str, bytes] | None:
         """What Spark is to keep; None where that is as it was."""
@@ -279,9 +344,12 @@ class RowBucket:
             live[id(segment)] = known
             return f"{known[1].batch}:{known[1].name}"
 
-        data = operators.engine.snapshot(outside)
+        data = operators.engine.snapshot(outside, is_dense=True)
         operators.segments = live
         self.head.stretches = [[piece for _, piece in live.values()]]
+        if not operators.share.is_empty:
+            share = self._put(writer, "sides", operators.share.snapshot())
+            self.head.stretches.append([share])
         return data
 
     def _put(self, writer: StateWriter, kind: str, data: bytes) -> Piece:
@@ -299,15 +367,26 @@ class RowBucket:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _fed(
-    engine: RowEngine, plan: RoutedPlan, times: _Times, packets: Sequence[Mapping[str, bytes]]
-) -> dict[str, pa.Table]:
-    marks, seen = times.of_feeds(plan)
-    engine.see(seen)
-    given = gathered_feeds(packets)
-    plain = {name: rows for name, rows in given.items() if name in plan.plan.streams}
-    joined = {name: rows for name, rows in given.items() if name not in plain}
-    return engine.feed(plain, marks, joined)
+def _answers(shared: Shared, errors: Counter[str]) -> RowAnswers:
+    shares = {name: _packed(table) for name, table in shared.shares.items()}
+    return RowAnswers(shared.tables, errors, shares, shared.gaps)
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def unpacked_share(data: bytes) -> pa.Table:
+    """A share of an aggregate over a join, as a report has it."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+
+
+def _known(times: Mapping[str, int], plan: RoutedPlan) -> dict[str, int]:
+    """Times of the feeds that row queries read."""
+    return {name: time for name, time in times.items() if name in plan.plan.streams}
 
 
 def _listed(times: Mapping[int, int]) -> list[tuple[int, int]]:

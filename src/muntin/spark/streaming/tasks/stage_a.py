@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from muntin.counts import Counts
 from muntin.engine.rows.batches import gathered
 from muntin.engine.slices.partials import PartialBatch, merge
 from muntin.engine.wire import split, to_bytes
 from muntin.operators.feeds import FeedSplitter
+from muntin.operators.hot_keys import KeySample
 from muntin.plan import SharedPlan
 from muntin.plan.routes import Feed
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.checkpoint.asks import FOLDER, KeepRecord, KeptFile, write_kept
+from muntin.spark.streaming.checkpoint.asks import FOLDER, KeepRecord, write_kept
+from muntin.spark.streaming.reports import NO_TIME, MapReport
 from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
 from muntin.spark.streaming.tasks.rows import AsideNames, sort_out
 
 # A heartbeat goes to every bucket; its counts go to the first one of its stream only. To buckets
 # that no stream owns go parcels, and the times of all streams.
 SCHEMA = "bucket int, stream int, partials binary, latest bigint, counts binary"
-# Before every tick: the heartbeat of a task that saw no time.
-NO_TIME = -(2**62)
 # Spark hands rows over in small batches; stage A has a cost of its own for each.
 _CHUNK = 1 << 18
 
@@ -35,40 +35,6 @@ _NAMES = AsideNames()
 
 Batches = Iterator[pa.RecordBatch]
 Reader = Callable[[Batches], Iterable[pa.Table]]
-
-
-@dataclass
-class Counts:
-    """What tasks saw of their rows, and what a sink's writer says about rows set aside.
-
-    ``updates`` are those of partials by rows; ``kept`` the files that hold what is kept to be
-    asked, each with its keep.
-    """
-
-    latest: int = NO_TIME
-    rows: int = 0
-    late_rows: int = 0
-    bad_rows: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-    updates: int = 0
-    aside: list[object] = field(default_factory=list)
-    kept: list[tuple[str, KeptFile]] = field(default_factory=list)
-
-    def to_bytes(self) -> bytes:
-        """The counts as bytes."""
-        return pickle.dumps(self, protocol=5)
-
-    def add_bytes(self, data: bytes) -> None:
-        """Add counts that `to_bytes` wrote."""
-        other: Counts = pickle.loads(data)
-        self.latest = max(self.latest, other.latest)
-        self.rows += other.rows
-        self.late_rows += other.late_rows
-        self.bad_rows += other.bad_rows
-        self.errors.update(other.errors)
-        self.updates += other.updates
-        self.aside += other.aside
-        self.kept += other.kept
 
 
 @dataclass(frozen=True)
@@ -115,8 +81,9 @@ class MapStage:
         if self.aside is not None and task.kept:
             attempt = f"a{task_context().taskAttemptId()}"
             united = {name: pa.concat_tables(parts) for name, parts in task.kept.items()}
-            task.counts.aside = self.aside.write(task.job.record.batch, attempt, united)
+            task.report.aside = self.aside.write(task.job.record.batch, attempt, united)
         task.write_kept()
+        task.count_keys()
         yield self._emit(task, _united(task.plan, taken))
         end_task()
 
@@ -125,7 +92,7 @@ class MapStage:
 
         An other stream may have no row in this batch, and windows that are due all the same.
         """
-        buckets, counts = task.job.buckets(self.buckets), task.counts
+        buckets, report = task.job.buckets(self.buckets), task.report
         own = buckets.of_stream(self.stream)
         found = split(task.plan, partials, buckets.count) if partials else {}
         blobs: list[bytes | None] = [None] * buckets.total
@@ -136,9 +103,9 @@ class MapStage:
             blobs[buckets.shared[number]] = parcel.to_bytes()
         latest = [NO_TIME] * buckets.total
         for told in (own, buckets.shared):
-            latest[told.start : told.stop] = [counts.latest] * len(told)
+            latest[told.start : told.stop] = [report.latest] * len(told)
         counted: list[bytes | None] = [None] * buckets.total
-        counted[own.start] = counts.to_bytes()
+        counted[own.start] = report.to_bytes()
         return pa.RecordBatch.from_pydict(
             {
                 "bucket": pa.array(buckets.keys, pa.int32()),
@@ -156,26 +123,29 @@ class _Task:
     def __init__(self, job: Job, stream: int, names: AsideNames | None, buckets: int) -> None:
         self.job, self._record, self._names = job, job.record.streams[stream], names
         self.plan = job.plan(self._record.plan)
-        self.counts = Counts()
+        self.report = MapReport()
         self.kept: dict[str, list[pa.Table]] = {}
         self._feeds: list[tuple[Feed, FeedSplitter]] = []
+        self._samples: dict[str, KeySample] = {}
         if job.record.row_plan is not None:
             feeds = job.row_plan(job.record.row_plan).of_number(stream)
             self._feeds = [(feed, FeedSplitter(feed, buckets)) for feed in feeds]
+            joined = job.row_plan(job.record.row_plan).met
+            self._samples = {
+                feed.name: KeySample(feed.key) for feed in feeds if feed.name in joined
+            }
         listed = (KeepRecord(**each) for each in job.record.keeps)
         self._keeps = [each for each in listed if each.stream == stream]
         self._partials: dict[str, list[PartialBatch]] = {}
 
     def take(self, rows: pa.Table) -> list[PartialBatch]:
         """Partials of some rows."""
-        record, counts = self._record, self.counts
+        record, report = self._record, self.report
         typed = _typed(rows, self.plan.source)
         found = sort_out(typed, self.plan.timeline, record.horizon, record.watermark)
-        counts.rows += rows.num_rows
-        counts.bad_rows += found.bad.num_rows
-        counts.late_rows += found.late.num_rows
+        report.counts += Counts(rows.num_rows, found.late.num_rows, found.bad.num_rows)
         if found.latest is not None:
-            counts.latest = max(counts.latest, found.latest)
+            report.latest = max(report.latest, found.latest)
         if self._names is not None:
             self._keep(self._names.late, found.late)
             self._keep(self._names.bad, found.bad)
@@ -184,17 +154,28 @@ class _Task:
             if feed.relation is not None:
                 joined = self.job.joiner(feed)(rows)
                 rows = joined.batch
-                counts.errors.update(dict.fromkeys(feed.queries, joined.errors))
+                report.counts.errors.update(dict.fromkeys(feed.queries, joined.errors))
             splitter.take(rows)
+            if feed.name in self._samples:
+                self._samples[feed.name].see(rows)
         for keep in self._keeps:
             made = self.job.stage_a(keep.plan)(found.rows)
             self._partials.setdefault(keep.name, []).append(made.partials[0])
+            failed = made.counts.errors.total()
+            if failed:
+                report.counts.errors[keep.counted_as] += failed
         if not self.plan.finals:
             return []
         output = self.job.stage_a(record.plan)(found.rows)
-        counts.errors.update(output.counts.errors)
-        counts.updates += output.counts.partial_aggregations
+        report.counts += Counts(
+            errors=output.counts.errors,
+            partial_aggregations=output.counts.partial_aggregations,
+        )
         return output.partials
+
+    def count_keys(self) -> None:
+        """Say which keys a sample of the rows has."""
+        self.report.hot = {name: (each.rows, each.counts) for name, each in self._samples.items()}
 
     def packets(self) -> dict[int, dict[str, bytes]]:
         """The rows for buckets that no stream owns: by bucket, then by the name of the feed."""
@@ -215,7 +196,7 @@ class _Task:
                 united = merge(self.job.plan(keep.plan).partials[0], parts).as_batch()
             folder = Path(self.job.blocks).parent / FOLDER / "data" / keep.name
             name = f"b{self.job.record.batch:020d}-a{task_context().taskAttemptId()}.arrow"
-            self.counts.kept.append((keep.name, write_kept(folder, name, united)))
+            self.report.kept.append((keep.name, write_kept(folder, name, united)))
 
     def _keep(self, name: str, rows: pa.Table) -> None:
         if rows.num_rows:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from muntin.counts import Counts
 from muntin.engine.answers.front import Answered
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.checkpoint.records import BucketReport
+from muntin.spark.streaming.reports import NO_TIME, BucketReport, MapReport
 from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter
 from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
 from muntin.spark.streaming.tasks.row_bucket import RowAnswers, RowBucket
-from muntin.spark.streaming.tasks.stage_a import NO_TIME, Counts, Parcel
+from muntin.spark.streaming.tasks.stage_a import Parcel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,17 +40,20 @@ class StateStage:
         buckets = job.buckets(self.buckets)
         bucket = buckets.numbers[int(key[0])]
         news = _collect(frames)
-        counts, partition = news.counts, bucket % buckets.partitions
+        seen, partition = news.report, bucket % buckets.partitions
         kept: Bucket | RowBucket
         answered: Answered | RowAnswers
-        aggregations = (counts.updates, 0, 0)
+        done = Counts()
+        shares: dict[str, bytes] = {}
+        gaps: dict[str, int] = {}
         if buckets.is_shared(bucket):
             kept = RowBucket(job, buckets, bucket, stored.getOption)
             answered = kept.answer([Parcel.of_bytes(blob) for blob in news.blobs], news.latest)
+            shares, gaps = answered.shares, answered.gaps
         else:
             kept = Bucket(job, buckets, bucket, stored.getOption)
-            answered = kept.answer(news.blobs, counts.latest)
-            aggregations = (counts.updates, answered.steps, answered.cell_steps)
+            answered = kept.answer(news.blobs, seen.latest)
+            done = steps_of(answered)
         tables = answered.tables.items()
         results = {name: table.num_rows for name, table in tables if table.num_rows}
         waiting = self._waiting(job, partition)
@@ -59,19 +63,18 @@ class StateStage:
             stored.update(row)
         report = BucketReport(
             bucket,
-            counts.latest,
-            counts.rows,
-            counts.late_rows,
-            counts.bad_rows,
-            dict(counts.errors + answered.errors),
+            seen.latest,
+            seen.counts + done + Counts(errors=answered.errors),
             results,
             kept.head.size,
             kept.found,
             kept.token,
-            aside=counts.aside,
-            kept=counts.kept,
+            aside=seen.aside,
+            kept=seen.kept,
             files=kept.head.batches(),
-            aggregations=aggregations,
+            shares=shares,
+            gaps=gaps,
+            hot=seen.hot,
         )
         waiting.tables[bucket] = dict(answered.tables)
         if len(waiting.tables) == buckets.beside(bucket):
@@ -121,6 +124,11 @@ class _Waiting:
 _task: dict[str, _Waiting] = {}
 
 
+def steps_of(answered: Answered) -> Counts:
+    """The aggregations that answering took."""
+    return Counts(final_aggregations=answered.steps, cell_aggregations=answered.cell_steps)
+
+
 def _united(parts: Sequence[pa.Table]) -> pa.Table:
     """The results of several buckets; changes are in order of time, '-' before '+'."""
     whole = pa.concat_tables(parts)
@@ -131,10 +139,10 @@ def _united(parts: Sequence[pa.Table]) -> pa.Table:
 
 @dataclass
 class _Collected:
-    """What the map tasks have for a bucket: blobs, counts, and the largest time of each stream."""
+    """What the map tasks have for a bucket: blobs, a report, each stream's largest time."""
 
     blobs: list[bytes] = field(default_factory=list)
-    counts: Counts = field(default_factory=Counts)
+    report: MapReport = field(default_factory=MapReport)
     latest: dict[int, int] = field(default_factory=dict)
 
 
@@ -147,6 +155,6 @@ def _collect(frames: Iterable[pd.DataFrame]) -> _Collected:
                 found.latest[int(stream)] = max(found.latest.get(int(stream), NO_TIME), int(latest))
         for data in frame["counts"]:
             if data is not None:
-                found.counts.add_bytes(bytes(data))
-    found.counts.latest = max(found.latest.values(), default=NO_TIME)
+                found.report.add_bytes(bytes(data))
+    found.report.latest = max(found.latest.values(), default=NO_TIME)
     return found

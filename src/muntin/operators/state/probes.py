@@ -1,0 +1,146 @@
+"""Probes of a segment: a directory of its sorted hashes, and the rows that live together."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin._compiled import compiled
+from muntin._typing import Ints, Words
+
+# Among so few entries looking at one after the other is fastest.
+_FEW = 32
+# A bit stands for so many more leading bits than an entry of the directory.
+_MORE = 5
+_SIGN = np.uint64(1 << 63)
+
+Places = npt.NDArray[np.int32]
+
+
+@compiled
+def _after(values: Ints, low: int, high: int, bound: int) -> int:
+    """The first place from ``low`` to before ``high`` with a value above the bound."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] > bound:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def _from(values: Ints, low: int, high: int, bound: int) -> int:
+    """The first place from ``low`` to before ``high`` with a value of at least the bound."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] >= bound:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def directory(hashes: Ints, bits: int) -> tuple[Places, Words]:
+    """Where the sorted hashes begin that have each value of their leading bits, and the end.
+
+    Then a bit for each value of the leading bits with some more, set where a hash has it.
+    """
+    heads = np.empty((1 << bits) + 1, np.int32)
+    marks = np.zeros(1 << (bits + _MORE - 6), np.uint64)
+    shift = np.uint64(64 - bits - _MORE)
+    at = 0
+    for i in range(hashes.size):
+        lead = (np.uint64(hashes[i]) ^ _SIGN) >> shift
+        marks[lead >> np.uint64(6)] |= np.uint64(1) << (lead & np.uint64(63))
+        while at <= np.int64(lead >> np.uint64(_MORE)):
+            heads[at] = i
+            at += 1
+    heads[at:] = hashes.size
+    return heads, marks
+
+
+@compiled
+def _run(hashes: Ints, heads: Places, bucket: np.uint64, wanted: int) -> tuple[int, int]:
+    """From where to where sorted hashes are the wanted one."""
+    low: int = np.int64(heads[bucket])  # type: ignore[assignment]
+    stop: int = np.int64(heads[bucket + np.uint64(1)])  # type: ignore[assignment]
+    if stop - low > _FEW:
+        low = _from(hashes, low, stop, wanted)
+        return low, _after(hashes, low, stop, wanted)
+    while low < stop and hashes[low] < wanted:
+        low += 1
+    high = low
+    while high < stop and hashes[high] == wanted:
+        high += 1
+    return low, high
+
+
+@compiled
+def count_matches(
+    hashes: Ints,
+    start: Ints,
+    end: Ints,
+    kept_hashes: Ints,
+    kept_start: Ints,
+    kept_end: Ints,
+    heads: Places,
+    marks: Words,
+    longest: int,
+) -> tuple[Ints, Ints, int]:
+    """Where the rows that can live together with each asking row begin, how many do, and all."""
+    begins = np.empty(hashes.size, np.int64)
+    counts = np.zeros(hashes.size, np.int64)
+    bits = _MORE
+    while (1 << (bits - _MORE)) < heads.size - 1:
+        bits += 1
+    shift = np.uint64(64 - bits)
+    low = high = total = 0
+    for i in range(hashes.size):
+        if i == 0 or hashes[i] != hashes[i - 1]:
+            lead = (np.uint64(hashes[i]) ^ _SIGN) >> shift
+            low = high = 0
+            if marks[lead >> np.uint64(6)] >> (lead & np.uint64(63)) & np.uint64(1):
+                low, high = _run(kept_hashes, heads, lead >> np.uint64(_MORE), hashes[i])
+        at = low
+        if high - low > 8:
+            at = _after(kept_start, low, high, start[i] - longest)
+        begins[i] = at
+        while at < high and kept_start[at] < end[i]:
+            if kept_end[at] > start[i]:
+                counts[i] += 1
+            at += 1
+        total += counts[i]
+    return begins, counts, total
+
+
+@compiled
+def fill_matches(
+    begins: Ints,
+    counts: Ints,
+    total: int,
+    start: Ints,
+    end: Ints,
+    kept_start: Ints,
+    kept_end: Ints,
+    order: Ints,
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """The pairs that were counted: who asks, where the row stands, and when the pair lives."""
+    asking = np.empty(total, np.int64)
+    kept = np.empty(total, np.int64)
+    starts = np.empty(total, np.int64)
+    ends = np.empty(total, np.int64)
+    at = 0
+    for i in range(begins.size):
+        place = begins[i]
+        stop = at + counts[i]
+        while at < stop:
+            if kept_end[place] > start[i]:
+                asking[at] = i
+                kept[at] = order[place]
+                starts[at] = max(start[i], kept_start[place])
+                ends[at] = min(end[i], kept_end[place])
+                at += 1
+            place += 1
+    return asking, kept, starts, ends

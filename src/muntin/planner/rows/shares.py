@@ -1,0 +1,169 @@
+"""The sides of joins in buckets: a plan for each feed that sides are answered from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from muntin.expressions import Bound
+from muntin.expressions.binding.bound import whole_column
+from muntin.expressions.zones import UTC, Zone
+from muntin.plan.joined import JoinFinal
+from muntin.plan.nodes import SharedPlan
+from muntin.plan.operators import RowPlan, StreamSchema, leaves
+from muntin.plan.routes import Feed, RoutedPlan
+from muntin.planner.continuity import dated
+from muntin.planner.draft import Draft
+from muntin.planner.replanner import Moment, Replanner
+from muntin.planner.rows.routes import clock_of, leaf_keys, replicated, united
+from muntin.planner.techniques import Preferences
+from muntin.queries import Query
+
+# With more conditions than these, to judge rows costs more than to send those that nobody wants.
+_FEW = 8
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a stream between two batches: its watermark and its largest time."""
+
+    watermark: int | None = None
+    seen: int | None = None
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How plans of sides are made: the zone of expressions, and what was told of techniques."""
+
+    zone: Zone = UTC
+    told: Preferences = field(default_factory=Preferences)
+
+
+def with_sides(
+    plan: RoutedPlan,
+    previous: RoutedPlan | None = None,
+    known: Mapping[str, Known] | None = None,
+    choices: Choices | None = None,
+) -> RoutedPlan:
+    """The plan with the sides of joins that are aggregated without pairs.
+
+    Args:
+        plan: The plan without them.
+        previous: The plan that the state is of: sides of both keep their slices.
+        known: What is known of each stream.
+        choices: How plans are made.
+
+    >>> import pyarrow as pa
+    >>> from muntin.plan.operators import StreamSchema
+    >>> from muntin.plan.timeline import Timeline
+    >>> from muntin.planner.rows import routed, row_plan
+    >>> from muntin.queries import parse
+    >>> schema = pa.schema({"ts": pa.int64(), "k": pa.int64(), "v": pa.float64()})
+    >>> stream = StreamSchema(schema, Timeline("ts", pa.int64()))
+    >>> sql = "SELECT sum(a.v) FROM s [RANGE 5 SLIDE 1] a JOIN t [RANGE 3] b ON a.k = b.k"
+    >>> asked = row_plan([parse(sql)[0].query], {"s": stream, "t": stream})
+    >>> made = with_sides(routed(asked))
+    >>> sorted(made.sides), sorted(made.spanning)
+    (['s by k', 't by k'], ['q1'])
+    """
+    joined = plan.asked.joined
+    keys, queries = _asked(joined, plan.asked)
+    before = {} if previous is None else previous.sides
+    sides: dict[str, SharedPlan] = {}
+    feeds = dict(plan.feeds)
+    for clock, own in queries.items():
+        stream, key, everywhere = keys[clock]
+        at = (known or {}).get(stream, Known())
+        made = _plan(plan, stream, own, before.get(clock), at, choices or Choices())
+        sides[clock] = made
+        each = replace(_feed(plan, clock, stream, key, made, own), everywhere=everywhere)
+        had = feeds.get(clock)
+        feeds[clock] = each if had is None else united(had, each, plan.asked)
+    spread = dict(plan.spread)
+    spread |= {each.name: _told(each, plan.asked) for each in joined if each.sides}
+    spread |= {each.name: plan.spread[each.pairs] for each in joined if each.pairs}
+    spanning = [each.name for each in joined if not each.by_key and each.mergeable]
+    return replace(plan, feeds=feeds, spread=spread, sides=sides, spanning=frozenset(spanning))
+
+
+def meeting_keys(plan: RowPlan) -> dict[str, tuple[str, tuple[Bound, ...]]]:
+    """By name, the streams whose rows meet others by a key, and the key."""
+    found = {
+        clock_of(side.stream, side.spread): (side.stream, side.spread)
+        for final in plan.joined
+        for side in final.sides
+    }
+    for final in plan.finals:
+        if len(leaves(final.root)) < 2 or any(each.retroactive for each in leaves(final.root)):
+            continue
+        for leaf, key in zip(leaves(final.root), leaf_keys(final, plan), strict=True):
+            if leaf.relation is None and _is_met(key, plan.streams[leaf.stream]):
+                found[clock_of(leaf.stream, key)] = leaf.stream, key
+    return found
+
+
+def _is_met(key: tuple[Bound, ...], stream: StreamSchema) -> bool:
+    """Whether rows are spread by a key at all, and not by their time alone."""
+    return bool(key) and {name for each in key for name in each.columns} != {stream.timeline.column}
+
+
+def _asked(
+    joined: Sequence[JoinFinal], plan: RowPlan
+) -> tuple[dict[str, tuple[str, tuple[Bound, ...], bool]], dict[str, list[Query]]]:
+    """By feed, its stream, its key and whether it goes everywhere; the sides that read it."""
+    keys: dict[str, tuple[str, tuple[Bound, ...], bool]] = {}
+    queries: dict[str, list[Query]] = {}
+    for final in joined:
+        for number, side in enumerate(final.sides):
+            key, everywhere = side.spread, False
+            if final.replicates:
+                source = plan.streams[side.stream]
+                time = whole_column(source.schema.field(source.timeline.column))
+                key, everywhere = ((), True) if number else ((time,), False)
+            clock = clock_of(side.stream, key, everywhere=everywhere)
+            keys[clock] = side.stream, key, everywhere
+            queries.setdefault(clock, []).append(side.query)
+    return keys, queries
+
+
+def _plan(
+    plan: RoutedPlan,
+    stream: str,
+    queries: list[Query],
+    previous: SharedPlan | None,
+    known: Known,
+    choices: Choices,
+) -> SharedPlan:
+    """The plan of the sides over one feed."""
+    if previous is not None and [final.query for final in previous.finals] == queries:
+        return previous
+    source = plan.asked.streams[stream]
+    draft = Draft((), source.schema, source.timeline, zone=choices.zone, told=choices.told)
+    made = Replanner(draft).plan(queries, {}, Moment(previous, known.watermark))
+    return dated(made, known.seen)
+
+
+def _feed(
+    plan: RoutedPlan,
+    clock: str,
+    stream: str,
+    key: tuple[Bound, ...],
+    made: SharedPlan,
+    queries: Sequence[Query],
+) -> Feed:
+    read = {*made.columns(), *(name for bound in key for name in bound.columns)}
+    columns = tuple(name for name in plan.asked.streams[stream].schema.names if name in read)
+    wanted = list(dict.fromkeys(final.predicate for final in made.finals))
+    where = tuple(each for each in wanted if each is not None)
+    if len(where) < len(wanted) or len(where) > _FEW:
+        where = ()
+    names = tuple(query.name for query in queries)
+    return Feed(clock, stream, clock, key, columns, columns, where, None, names)
+
+
+def _told(final: JoinFinal, plan: RowPlan) -> tuple[str, ...]:
+    """What a join is spread by, as explain says it."""
+    if final.replicates:
+        return (replicated(plan.streams[final.sides[0].stream]),)
+    keys = zip(*(side.spread for side in final.sides), strict=True)
+    return tuple(" = ".join(dict.fromkeys(bound.key for bound in each)) for each in keys)

@@ -1,0 +1,92 @@
+"""Sums of products of two streams' columns: without pairs where nothing is rounded, or asked so."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import muntin
+from muntin.errors import QueryError
+
+JOIN = "FROM a [RANGE 10 SLIDE 10] JOIN b [RANGE 10] ON a.k = b.k"
+
+
+def _stream(kind: pa.DataType, *rows: tuple[Any, ...]) -> pa.Table:
+    columns = list(zip(*rows, strict=True))
+    types = [pa.int64(), pa.int64(), kind]
+    return pa.table([pa.array(c, t) for c, t in zip(columns, types, strict=True)], ["ts", "k", "x"])
+
+
+def _answer(kind: pa.DataType, a: Any, b: Any, what: str, options: str = "") -> tuple[Any, Any]:
+    sql = f"CREATE QUERY q {options} AS SELECT {what} AS v {JOIN}"
+    data = {"a": _stream(kind, *a), "b": _stream(kind, *b)}
+    results = muntin.aggregate(data, sql, time="ts")
+    (final,) = results.row_plan.joined
+    return final.way, results["q"]["v"].to_pylist()
+
+
+def test_products_of_whole_numbers_need_no_pairs_and_are_exact() -> None:
+    a = [(1, 1, 3), (2, 1, -(2**40)), (3, 2, 5), (4, 2, None), (5, 9, 7)]
+    b = [(1, 1, 2**22), (2, 1, -1), (3, 2, -6), (4, None, 8)]
+    expected = sum(x * y for _, k, x in a for _, j, y in b if k == j and None not in (x, y))
+    assert _answer(pa.int64(), a, b, "sum(a.x * b.x)") == ("sides", [expected])
+    average = expected / 5
+    assert _answer(pa.int64(), a, b, "avg(a.x * b.x)") == ("sides", [average])
+    assert _answer(pa.int64(), a, b, "sum((a.x + 1) * b.x)")[0] == "sides"
+    # Three factors could be too large on the way.
+    assert _answer(pa.int64(), a, b, "sum(a.x * b.x * b.k)")[0] == "pairs"
+    assert _answer(pa.int64(), a, b, "sum(a.x + b.x)")[0] == "pairs"
+
+
+@pytest.mark.parametrize(
+    ("kind", "x", "y", "fits"),
+    [
+        (pa.int32(), 2**16, 2**15 - 1, True),
+        (pa.int32(), 2**16, 2**15, False),
+        (pa.int32(), -(2**16), 2**15, True),
+        (pa.int64(), 2**32, -(2**31), True),
+        (pa.int64(), 2**32, 2**31, False),
+        (pa.int64(), 3037000500, 3037000499, True),
+        (pa.int64(), 3037000500, 3037000500, False),
+    ],
+)
+def test_a_product_that_does_not_fit_its_type_has_no_sum(
+    kind: pa.DataType, x: int, y: int, fits: bool
+) -> None:
+    data = {"a": _stream(kind, (1, 1, x), (2, 1, 0)), "b": _stream(kind, (1, 1, y), (2, 1, 0))}
+    results = muntin.aggregate(data, f"SELECT sum(a.x * b.x) AS v {JOIN}", time="ts")
+    assert results["q1"]["v"].to_pylist() == [x * y if fits else None]
+    assert results.errors.get("q1", 0) == (0 if fits else 1)
+
+
+def test_doubles_are_multiplied_pair_by_pair_unless_told_otherwise() -> None:
+    rng = random.Random(0)
+    a = [(t, rng.randrange(3), rng.choice((rng.random(), None, -1e9))) for t in range(9)]
+    b = [(t, rng.randrange(3), rng.uniform(-1e3, 1)) for t in range(9)]
+    products = [x * y for _, k, x in a for _, j, y in b if k == j and x is not None]
+    way, exact = _answer(pa.float64(), a, b, "sum(a.x * b.x)")
+    assert (way, exact) == ("pairs", [math.fsum(products)])
+    way, (found,) = _answer(pa.float64(), a, b, "sum(a.x * b.x)", "WITH (approximate = true)")
+    assert way == "sides"
+    # Every product is off by half a unit in its last place at the most.
+    assert abs(found - exact[0]) <= 2.0**-52 * math.fsum(map(abs, products))
+    b[0] = (0, a[0][1], math.inf)
+    assert math.isnan(
+        _answer(pa.float64(), [(0, a[0][1], 1.0)], b, "sum(a.x * b.x)",
+                "WITH (approximate = true)")[1][0]
+    )  # fmt: skip
+
+
+def test_approximate_is_for_aggregates() -> None:
+    data = {name: _stream(pa.int64(), (1, 1, 1)) for name in "ab"}
+    with pytest.raises(QueryError, match="approximate without an aggregate"):
+        muntin.aggregate(
+            data,
+            "CREATE QUERY q WITH (approximate = true) AS SELECT a.x FROM a [RANGE 5] "
+            "JOIN b [RANGE 5] ON a.k = b.k",
+            time="ts",
+        )

@@ -1,0 +1,12 @@
+"""Random row queries on Spark, with a restart, against recomputation at every instant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from spark.random_rows import run_seed
+
+
+def test_random_queries_are_right_at_every_instant(spark: Any, tmp_path: Path) -> None:
+    assert len(run_seed(spark, tmp_path, 3)) >= 3
