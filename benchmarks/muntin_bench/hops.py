@@ -22,12 +22,20 @@ CREATE QUERY average AS SELECT avg(price) AS price
 """
 
 
-def hops() -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-    """Calls between packages, and calls between modules, by caller and callee."""
+# Values are made, hashed and compared by these; no reader follows such a call.
+_OF_VALUES = {"__init__", "__hash__", "__eq__"}
+
+
+def hops() -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]], int]:
+    """Calls between packages and between modules, by caller and callee.
+
+    The last number is how many of those between packages only make, hash or compare a value.
+    """
     data = trades(2_000)
     muntin.aggregate(data, QUERIES, time="ts")
     packages: Counter[tuple[str, str]] = Counter()
     modules: Counter[tuple[str, str]] = Counter()
+    values: Counter[str] = Counter()
 
     def count(frame: FrameType, event: str, _: Any) -> None:
         if event != "call" or frame.f_back is None:
@@ -40,13 +48,14 @@ def hops() -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
             modules[caller, callee] += 1
         if _package(caller) != _package(callee):
             packages[_package(caller), _package(callee)] += 1
+            values[frame.f_code.co_name] += frame.f_code.co_name in _OF_VALUES
 
     sys.setprofile(count)
     try:
         muntin.aggregate(data, QUERIES, time="ts")
     finally:
         sys.setprofile(None)
-    return packages, modules
+    return packages, modules, values.total()
 
 
 def _package(module: str) -> str:
@@ -55,9 +64,9 @@ def _package(module: str) -> str:
 
 def main() -> None:
     """Print the totals, and who calls whom most."""
-    packages, modules = hops()
+    packages, modules, values = hops()
     touched = {name for pair in modules for name in pair}
-    print(f"{packages.total():,} hops between packages")
+    print(f"{packages.total():,} hops between packages, {values:,} of which make or compare values")
     print(f"{modules.total():,} hops between {len(touched)} modules")
     for (caller, callee), calls in packages.most_common(20):
         print(f"{calls:>6,}  {caller} -> {callee}")

@@ -15,7 +15,7 @@ from muntin_bench.report import Report
 
 # Each is a module with a function `run(quick)`, imported when asked for.
 ABOUT = {
-    "aggregators": "the final techniques: steps a second, operations, latency, bytes",
+    "aggregators": "the final techniques: speed, operations, latency, bytes",
     "ask": "a keep beside queries, and questions meanwhile; DuckDB",
     "holistic": "distinct values, percentiles, top_k over many windows; peers",
     "joins": "aggregates over joins, beside engines that make the pairs",
@@ -33,6 +33,11 @@ NAMES = tuple(ABOUT)
 # Long ones can be run part by part: `streaming-slides` is a benchmark as well, with a report of its
 # own, and `run` of its module takes ``part``.
 PARTS = {
+    "ask": ("local", "spark"),
+    "operators": (
+        *("bounded", "join", "joins", "absence", "distinct"),
+        *("long_join", "long_absence", "long_distinct", "long_except"),
+    ),
     "streaming": ("slides", "alone", "ranges", "predicates", "checkpoints", "uncached", "groups"),
 }
 REPORTS = tuple(

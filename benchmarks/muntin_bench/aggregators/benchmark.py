@@ -70,10 +70,10 @@ def rate_tables(name: str, found: Sequence[Rate]) -> list[Section]:
     """Tables of a measure: one row a technique, one column a window, few enough for a terminal."""
     every = list(dict.fromkeys(rate.window for rate in found))
     measures = (
-        ("million steps a second, median", lambda rate: _short(rate.per_second / 1e6)),
+        ("million steps per second, median", lambda rate: _short(rate.per_second / 1e6)),
         ("slowest over fastest run", lambda rate: f"{rate.slower:.2f}×"),
-        ("operations a step", lambda rate: _short(rate.operations)),
-        ("bytes a partial of the window", lambda rate: _short(rate.bytes_per_partial)),
+        ("operations per step", lambda rate: _short(rate.operations)),
+        ("bytes per partial of the window", lambda rate: _short(rate.bytes_per_partial)),
         ("steps timed", lambda rate: _short(rate.steps)),
     )
     return [
@@ -113,7 +113,7 @@ def _rate_plot(name: str, found: Iterable[Rate]) -> Plot:
     for rate in found:
         points = lines.get(rate.technique, ())
         lines[rate.technique] = (*points, (rate.window, rate.per_second))
-    return Plot(f"{name}-rate", f"{name}: steps a second", "window", "steps a second", lines)
+    return Plot(f"{name}-rate", f"{name}: steps per second", "window", "steps per second", lines)
 
 
 def _latency_plot(name: str, found: Iterable[Latency]) -> Plot:

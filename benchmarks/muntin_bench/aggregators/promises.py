@@ -85,5 +85,5 @@ def many_ranges(work: Workload, counts: Sequence[int], answers: int) -> Section:
         timed.append(
             tuple(replace(found[name], side=f"{name}, ranges 1 to {count}") for name in names)
         )
-    columns = ("answers a second", *names, "flatfit / flatfat")
+    columns = ("answers per second", *names, "flatfit / flatfat")
     return Section("many ranges at once, sum", columns, tuple(rows), tuple(timed))

@@ -51,13 +51,13 @@ def engine_sections(
     sections = [
         Section(
             f"three plans in the local engine, up to {rows:,} rows: milliseconds of one core",
-            ("workload", "rows a tick", *columns, "auto / best"),
+            ("workload", "rows per tick", *columns, "auto / best"),
             tuple(_line(each, foretold[3 * n : 3 * n + 3]) for n, each in enumerate(found)),
         ),
         _constants_section(constants(runs)),
         Section(
             f"plans of auto if a row were worth so many steps; it takes {STEPS_PER_ROW:g}",
-            ("steps a row", "beside the best, on average", "at worst"),
+            ("steps per row", "beside the best, on average", "at worst"),
             tuple(
                 (str(steps), *(f"{of(slower(found, str(steps))):.2f}" for of in (fmean, max)))
                 for steps in TRIALS

@@ -1,7 +1,7 @@
-"""Estimated against measured throughput, by technique: the thesis's Figures 47 and 48.
+"""Throughput that the machine's costs estimate, against what is measured, by technique.
 
-Section 7.3.4 of "Algorithms and Optimizations for Incremental Window-Based Aggregations". A plan's
-trees run one after another in compiled loops: rows go into slices, slices through the technique.
+Loads are our own; `papers/estimated_rates.py` has the thesis's Figures 47 and 48. A plan's trees
+run one after another in compiled loops: rows go into slices, slices through the technique.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates import Part, resolve
+from muntin.aggregates import Part, ResolvedAggregate, resolve
 from muntin.aggregates.columns.by_part import empty
-from muntin.aggregators import Aggregator, create
 from muntin.planner.costs.formula import TECHNIQUES, Technique, WindowQuery
 from muntin.planner.costs.machine import PARTIALS, MachineCosts, costs_of, trials, warm_seconds
-from muntin.planner.costs.omega import whole
 from muntin.planner.trees.weave_share import weave_share
 from muntin.planner.trees.weaving import Weaving
 from muntin_bench.optimizer.fit import deviation
+from muntin_bench.papers.estimated_rates import window_of
 from muntin_bench.report import Check, Section
 
 # Queries of one slide answer at every edge of their tree, which is what a technique's loop does;
@@ -77,7 +76,7 @@ def estimate_sections(ticks: int, repeats: int) -> tuple[list[Section], list[Che
     columns = ("queries", "technique", "trees", "estimated", "measured", "estimate is off by")
     sections = [
         Section(
-            "estimated against measured throughput, million ticks a second", columns, tuple(rows)
+            "estimated against measured throughput, million ticks per second", columns, tuple(rows)
         ),
         _by_technique(pairs),
         _constants(costs),
@@ -138,7 +137,8 @@ def _prepared(
         rows = pa.array(random.random(round(ticks * plan.rate / batches)))
         cells = np.arange(len(rows)) * slices // len(rows)
         column = empty(Part("sum", (pa.float64(),)), slices)
-        window = _window(plan.technique, tree, queries, cost.edges)
+        own = [queries[each] for each in tree]
+        window = window_of(plan.technique, own, cost.edges, _aggregate(plan.technique))
         batch: list[Callable[[], object]] = [
             partial(column.update, cells, (rows,)),
             partial(window.run, random.random(slices)),
@@ -147,12 +147,9 @@ def _prepared(
     return works
 
 
-def _window(
-    technique: Technique, tree: Sequence[int], queries: Sequence[WindowQuery], edges: float
-) -> Aggregator:
-    ranges = whole([edges * queries[each].range for each in tree]).astype(np.int64)
+def _aggregate(technique: Technique) -> ResolvedAggregate:
     name = "max" if technique == "slickdeque_noninv" else "sum"
-    return create(technique, resolve(name, [pa.float64()]), ranges=sorted(set(ranges.tolist())))
+    return resolve(name, [pa.float64()])
 
 
 def _run(works: Sequence[Callable[[], object]]) -> None:

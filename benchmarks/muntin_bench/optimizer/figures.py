@@ -124,7 +124,7 @@ def _table(figure: Figure, costs: Costs) -> Section:
     )
     columns = ("plan", *(f"{value:,g}" for value in figure.values))
     return Section(
-        f"Figure {figure.number}: operations a time unit by {figure.name}", columns, rows
+        f"Figure {figure.number}: operations per time unit by {figure.name}", columns, rows
     )
 
 
@@ -142,6 +142,6 @@ def _plot(figure: Figure, optimizer: str, costs: Costs) -> Plot:
         f"figure-{figure.number}-{optimizer.lower()}",
         f"Figure {figure.number}, {optimizer}: plan cost by {figure.name}",
         f"2 to the power of the {figure.name}" if power else figure.name,
-        "operations a time unit",
+        "operations per time unit",
         lines,
     )

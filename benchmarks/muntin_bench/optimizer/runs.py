@@ -124,7 +124,7 @@ def _plans(load: EngineLoad, schema: pa.Schema) -> dict[str, SharedPlan]:
     parsed = queries(load.sql)
     sharers: dict[str, Optimizer] = {side: Optimizer(side, load.rate) for side in SIDES}
     for steps in TRIALS:
-        # The optimizer multiplies the rate by its steps a row: another rate stands for others.
+        # The optimizer multiplies the rate by its steps per row: another rate stands for others.
         sharers[str(steps)] = Optimizer("auto", load.rate, steps)
     return {
         side: replace(build_plan(parsed, schema, "ts", sharer=sharer), why="")

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates import Part as Partial
-from muntin.aggregates import resolve
+from muntin.aggregates import ResolvedAggregate, resolve
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregators import Aggregator, create
 from muntin.planner.costs.formula import TECHNIQUES, Technique, WindowQuery
@@ -61,7 +61,7 @@ def figures_47_48(budget: float, overlap: int = OVERLAP, seed: int = 0) -> Part:
             )
             for technique in TECHNIQUES
         )
-        columns = ("technique", "trees", "estimated, scaled", "measured, scaled", "units a second")
+        columns = ("technique", "trees", "estimated, scaled", "measured, scaled", "units/s")
         sections.append(Section(f"Figure {figure}: throughput of {name}'s plans", columns, rows))
         claims += _claims(name, figure, thesis, estimated, measured)
     return Part(tuple(sections), tuple(claims))
@@ -155,9 +155,19 @@ def row_seconds() -> float:
 
 
 def _window(technique: Technique, queries: Sequence[WindowQuery], edges: float) -> Aggregator:
-    ranges = whole([edges * each.range for each in queries]).astype(np.int64)
     name = "sum" if technique == "slickdeque_inv" else "max"
-    return create(technique, resolve(name, [pa.int64()]), sorted(set(ranges.tolist())))
+    return window_of(technique, queries, edges, resolve(name, [pa.int64()]))
+
+
+def window_of(
+    technique: Technique,
+    queries: Sequence[WindowQuery],
+    edges: float,
+    aggregate: ResolvedAggregate,
+) -> Aggregator:
+    """The structure that answers queries of a tree with so many edges per time unit."""
+    ranges = whole([edges * each.range for each in queries]).astype(np.int64)
+    return create(technique, aggregate, ranges=sorted(set(ranges.tolist())))
 
 
 def _slide_seconds(window: Aggregator, budget: float) -> float:

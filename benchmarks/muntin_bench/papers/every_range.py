@@ -19,7 +19,7 @@ from muntin_bench.papers.single_query import SLICK, Rates, leads, rate_plot, rat
 COMMON = ("panes", "flatfat", "bint", "flatfit")
 FIGURES = {"sum": 25, "max": 26}
 LEADS = {"sum": (0.45, 0.60), "max": (2.66, 3.45)}
-# Panes take n² operations a slide; beyond this they only hold up the others.
+# Panes take n² operations per slide; beyond this they only hold up the others.
 _PANES = 1024
 
 

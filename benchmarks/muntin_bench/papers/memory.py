@@ -34,7 +34,7 @@ def figures_19_29(powers: Sequence[int]) -> Part:
         (each, *(f"{found[each, window] / window:.3g}" for window in windows))
         for each in techniques
     )
-    title = "Figures 19 and 29: bytes a partial of the window"
+    title = "Figures 19 and 29: bytes per partial of the window"
     lines = {
         each: tuple((float(window), float(found[each, window])) for window in windows)
         for each in techniques

@@ -27,7 +27,7 @@ _WORD = 8
 
 @dataclass(frozen=True)
 class Row:
-    """A line of Table 4: operations a slide and partials kept, for a window of n partials.
+    """A line of Table 4: operations per slide and partials kept, for a window of n partials.
 
     Where the text gives an exact number beside the table's order of growth, that number.
     """
@@ -108,7 +108,7 @@ def tables_2_to_4(sizes: Sequence[int]) -> Part:
                    "thesis", "space of n more", "thesis")  # fmt: skip
         rows = tuple((each.row.name, *_cells(each)) for each in found)
         sections.append(
-            Section(f"Tables 2 to 4: operations a slide and space, n = {n}", columns, rows)
+            Section(f"Tables 2 to 4: operations per slide and space, n = {n}", columns, rows)
         )
         claims += [_claim(each) for each in found]
     return Part(tuple(sections), tuple(claims))

@@ -1,6 +1,6 @@
 """Time with panes over time without: Figure 3 of "No Pane, No Gain".
 
-A sliding max over one row a tick. With panes the engine slices the stream and puts windows
+A sliding max over one row per tick. With panes the engine slices the stream and puts windows
 together from slices. Without, every window is evaluated from its own rows: the same engine gets a
 copy of each row for each of its windows. The copies are made beforehand and not timed, which
 favours the side without panes.

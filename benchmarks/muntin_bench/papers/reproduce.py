@@ -13,6 +13,7 @@ PAPERS = {
     "sharing": "On-the-Fly Sharing for Streamed Aggregation",
     "panes": "No Pane, No Gain",
     "operators": "Sliding Window Query Processing over Data Streams",
+    "report": "Aggregate Sharing in Stream Databases",
     "thesis": "Algorithms and Optimizations for Incremental Window-Based Aggregations",
 }
 
@@ -42,6 +43,13 @@ class Scale:
     overlap: int = 10_000
     running: float = 2.0
     spans: tuple[int, ...] = (500, 2000, 8000)
+    joined: int = 20_000
+    intervals: tuple[int, ...] = (1, 5, 10, 20, 50, 100)
+    scanned: tuple[int, ...] = (10, 25, 50, 75, 100)
+    movements: int = 60
+    tuples: int = 1000
+    registered: int = 1000
+    starts: int = 10
 
 
 FULL = Scale()
@@ -50,6 +58,9 @@ QUICK = Scale(
     panes=(2, 5, 10), repeats=3, longest=40, counted=(64,), windows=tuple(range(0, 17, 4)),
     taken=1 << 17, ranges=(0, 1, 2, 4, 6, 8), answers=1 << 16, steps=100_000, powers=(10, 14),
     slides=(2, 6, 10, 14, 18, 30), planning=0.5, overlap=1000, running=0.3, spans=(250, 1000),
+    joined=4000, intervals=(1, 5, 20, 100),
+    scanned=(10, 50, 100), movements=20, registered=64,
+    starts=1,
 )  # fmt: skip
 
 
@@ -92,11 +103,15 @@ def parts(scale: Scale) -> dict[str, dict[str, Callable[[], Part]]]:
         edge_operations,
         estimated_rates,
         every_range,
+        frequent_items,
+        isolation,
+        join_orders,
         memory,
         node_costs,
         operation_counts,
         paned_windows,
         plan_times,
+        shared_answers,
         shared_fragments,
         shared_slices,
         single_query,
@@ -117,7 +132,15 @@ def parts(scale: Scale) -> dict[str, dict[str, Callable[[], Part]]]:
             ),
         },
         "operators": {
-            "Figures 3.8 to 3.14": lambda: update_patterns.figures(scale.spans, scale.repeats),
+            "Figures 3.8 to 3.15": lambda: update_patterns.figures(scale.spans, scale.repeats),
+            "Figures 5.2 to 5.4": lambda: join_orders.figures(scale.joined, scale.intervals),
+            "Figure 6.3": lambda: frequent_items.figure_6_3(scale.starts),
+            "Figures 7.8 to 7.14": lambda: isolation.figures(scale.scanned, scale.movements),
+        },
+        "report": {
+            "Figures 3 to 6, 9, 10": lambda: shared_answers.figures(
+                scale.tuples, scale.registered, scale.repeats
+            ),
         },
         "thesis": {
             "Table 1": lambda: slicing_counts.table_1(scale.longest),

@@ -77,7 +77,7 @@ def figure_4(queries: int, seeds: Sequence[int]) -> Part:
     rates = (REAL_RATE, PER_MILLISECOND, LOW_RATE)
     shown = [number for number in _SHOWN if number <= queries]
     rows = tuple(
-        (f"{rate:g} rows a second, {side}", *(f"{_mean(every, n, rate)[k]:,.4g}" for n in shown))
+        (f"{rate:g} rows per second, {side}", *(f"{_mean(every, n, rate)[k]:,.4g}" for n in shown))
         for rate in rates
         for k, side in enumerate(("unshared", "shared"))
     )
@@ -104,11 +104,11 @@ def _claims(every: Sequence[Sequence[Costs]]) -> tuple[Claim, ...]:
         rate: fmean(crossing(found, rate) for found in every)
         for rate in (LOW_RATE, PER_MILLISECOND)
     }
-    what = "queries from which sharing costs more, at {:g} rows a second"
+    what = "queries from which sharing costs more, at {:g} rows per second"
     return (
         at_least(
             "Figure 4",
-            "unshared over shared at 375 rows a second, from 2 queries on, at least",
+            "unshared over shared at 375 rows per second, from 2 queries on, at least",
             1,
             min(ratios),
         ),
@@ -125,7 +125,7 @@ def _claims(every: Sequence[Sequence[Costs]]) -> tuple[Claim, ...]:
 
 def _plot(found: Sequence[Costs]) -> Plot:
     lines = {
-        f"{rate:g} rows a second, {side}": tuple(
+        f"{rate:g} rows per second, {side}": tuple(
             (float(each.queries), each.totals(rate)[k]) for each in found
         )
         for rate in (REAL_RATE, PER_MILLISECOND, LOW_RATE)

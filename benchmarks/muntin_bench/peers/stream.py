@@ -47,7 +47,7 @@ QUICK_STREAM = StreamScale(2, 2, 10_000, 6, 1)
 
 @dataclass(frozen=True)
 class Held:
-    """A rate that was tried: rows a second, and the latency of every file."""
+    """A rate that was tried: rows per second, and the latency of every file."""
 
     rate: int
     latencies: tuple[float, ...]
@@ -138,7 +138,7 @@ def _highest(
     best: int | None = None
     tried: list[Held] = []
     while len(tried) < scale.tries:
-        step(f"stream: {name}, {rate:,} rows a second")
+        step(f"stream: {name}, {rate:,} rows per second")
         tried.append(_hold(stream, rate, scale.seconds))
         if tried[-1].is_held:
             best = rate

@@ -41,9 +41,9 @@ def memory(groups: Sequence[int]) -> tuple[Section, Plot]:
                 )
             )
             lines[label] = (*lines.get(label, ()), (float(count), size))
-    columns = ("queries, groups", "slices", "cells", "bytes", "bytes a group")
+    columns = ("queries, groups", "slices", "cells", "bytes", "bytes per group")
     section = Section("state by number of groups", columns, tuple(rows))
-    return section, Plot("memory", "State of the engine", "groups", "bytes a group", lines)
+    return section, Plot("memory", "State of the engine", "groups", "bytes per group", lines)
 
 
 def kept(text: str, groups: int, seed: int = 0) -> Progress:

@@ -84,7 +84,7 @@ def beside_peers(
         checks += _checks(size, timings)
         timed.append(tuple(replace(each, side=f"{size}, {side}") for side, each in timings.items()))
     title = f"C regular beside other engines: {trades.about}"
-    columns = ("queries, engine", "ms (range)", "ms a query", "× ours (range)", "how")
+    columns = ("queries, engine", "ms (range)", "ms per query", "× ours (range)", "how")
     return Section(title, columns, tuple(lines), tuple(timed)), checks
 
 

@@ -1,4 +1,4 @@
-"""Streams on Spark: rows a second, batch times by groups, how soon a query joins, small batches."""
+"""Streams on Spark: rows per second, batch times by groups, queries that join, small batches."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Feed:
         self.count += 1
 
     def frame(self, session: Any) -> Any:
-        """The stream, a file a batch."""
+        """The stream, a file per batch."""
         reader = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
         return reader.parquet(str(self.folder))
 
@@ -160,7 +160,7 @@ def _sustained(session: Any, scale: StreamScale) -> Section:
             done = started.progress().rows - before
         rows.append((way, f"{done / seconds:,.0f}", f"{seconds / scale.batches:.2f} s"))
     title = f"stream, {scale.queries} queries, batches of {scale.rows:,} rows that wait"
-    return Section(title, ("way", "rows a second", "batch"), tuple(rows))
+    return Section(title, ("way", "rows per second", "batch"), tuple(rows))
 
 
 def _by_groups(session: Any, scale: StreamScale) -> Section:

@@ -19,6 +19,7 @@ from muntin.api import run
 from muntin.sinks import parquet
 from muntin.spark import session, stop
 from muntin.spark.streaming.driver.handle import Run
+from muntin.spark.streaming.tasks.job import CACHE
 from muntin_bench.measure import Ratio
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Section
@@ -27,8 +28,6 @@ SCHEMA = "ts timestamp, k bigint, v double"
 _START = 1_700_000_000_000_000
 _SECOND = 1_000_000
 _NAP = 0.002
-# Where workers are told how many megabytes of state they may keep from batch to batch.
-_CACHE = "MUNTIN_WORKER_CACHE"
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ def by_range(running: Any, scale: Kept, cached: bool) -> tuple[list[Section], li
     """Batches of one second, one slide each, with a short and with a long window."""
     about = "worker cache on" if cached else "worker cache off"
     step(f"{scale.groups:,} groups, ranges of {scale.ranges[0]} and {scale.ranges[1]} s, {about}")
-    with _worker_cache(cached):
+    with worker_cache(cached):
         found = [_slides(running, scale, size) for size in scale.ranges]
     rows = [
         (
@@ -207,18 +206,18 @@ def _slides(running: Any, scale: Kept, size: int) -> tuple[list[float], int]:
 
 
 @contextmanager
-def _worker_cache(cached: bool) -> Iterator[None]:
+def worker_cache(cached: bool) -> Iterator[None]:
     """Leave the cache of workers as it is, or have them keep nothing between batches."""
-    before = os.environ.get(_CACHE)
+    before = os.environ.get(CACHE)
     if not cached:
-        os.environ[_CACHE] = "0"
+        os.environ[CACHE] = "0"
     try:
         yield
     finally:
         if before is not None:
-            os.environ[_CACHE] = before
+            os.environ[CACHE] = before
         else:
-            os.environ.pop(_CACHE, None)
+            os.environ.pop(CACHE, None)
 
 
 def by_groups(running: Any, scale: Kept) -> tuple[list[Section], list[Check]]:

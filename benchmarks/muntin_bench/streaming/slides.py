@@ -94,7 +94,7 @@ class Cost:
 
 
 class Stream:
-    """A stream whose windows are full, and slide on with a row a group and tick."""
+    """A stream whose windows are full, and slide on with a row per group and tick."""
 
     def __init__(
         self, select: str, ranges: Sequence[int], groups: int, ticks: int = 1, **how: Any

@@ -89,6 +89,6 @@ def test_tables_have_a_row_a_technique() -> None:
 def test_tables_of_many_windows_are_cut_to_fit_a_terminal() -> None:
     found = [Rate("panes", 1 << power, 10, 0.5, 1.0, 8.0) for power in range(0, 23, 2)]
     first, second, *_ = benchmark.rate_tables("sum", found)
-    assert first.title == second.title == "sum, million steps a second, median"
+    assert first.title == second.title == "sum, million steps per second, median"
     assert (first.columns[1], second.columns[1]) == ("2^0", "2^12")
     assert len(first.columns) == len(second.columns) == 7

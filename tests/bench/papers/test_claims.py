@@ -56,7 +56,7 @@ def test_a_report_has_all_parts_and_how_many_claims_agree(
 def test_both_scales_cover_every_paper(scale: reproduce.Scale) -> None:
     parts = reproduce.parts(scale)
     assert parts.keys() == reproduce.PAPERS.keys()
-    assert sum(map(len, parts.values())) == 14
+    assert sum(map(len, parts.values())) == 18
 
 
 def test_all_parts_run_at_a_tiny_scale() -> None:
@@ -64,7 +64,8 @@ def test_all_parts_run_at_a_tiny_scale() -> None:
         queries=8, seeds=(0,), trades=3000, rows=2000, rows_per_pane=(5, 20), panes=(2, 5),
         repeats=1, longest=10, counted=(8,), windows=(0, 4, 6), taken=64, ranges=(1, 2),
         answers=64, steps=2000, powers=(4,), slides=(2, 4, 8), planned=10_000, planning=0.05,
-        overlap=10, running=0.01, spans=(10, 20),
+        overlap=10, running=0.01, spans=(10, 20), joined=300, intervals=(1, 20),
+        scanned=(4, 8), movements=3, tuples=50, registered=8,
     )  # fmt: skip
     report = reproduce.report(tiny)
     claims = [

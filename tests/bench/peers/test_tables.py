@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from muntin_bench.measure import Timing
 from muntin_bench.peers.measuring import Cell
-from muntin_bench.peers.questions import TINY, questions
-from muntin_bench.peers.sides import DUCKDB, FLINK, FLINK_SCAN, OURS, POLARS, SPARK, Side
+from muntin_bench.peers.questions import FULL, TINY, questions
+from muntin_bench.peers.sides import (
+    DUCKDB,
+    DUCKDB_SLICES,
+    FLINK,
+    FLINK_SCAN,
+    OURS,
+    POLARS,
+    POLARS_SLICES,
+    SPARK,
+    Side,
+)
 from muntin_bench.peers.tables import Found, left_out, plot, promises, table, ways
 
 WINDOWS = questions(TINY)[1]
@@ -49,6 +59,17 @@ def test_promises_are_about_the_nearest_peer_and_no_part_of_one() -> None:
     assert "Flink HOP at 1 query" in one.promise
     assert not one.met
     assert 0.79 < one.value < 0.81
+
+
+def test_a_million_keys_are_near_the_best_by_hand() -> None:
+    (groups,) = (each for each in questions(FULL) if each.name == "groups")
+    size = next(each for each in groups.sizes if each.at == 1_000_000)
+    others = [cell(DUCKDB_SLICES, size, 2.0), cell(POLARS_SLICES, size, 3.0)]
+    (met,) = promises([Found(groups, [cell(OURS, size, 2.2), *others])])
+    (missed,) = promises([Found(groups, [cell(OURS, size, 2.6), *others])])
+    assert (met.met, missed.met) == (True, False)
+    assert "DuckDB" in met.promise
+    assert not list(promises([Found(groups, [cell(OURS, size, 2.2)])]))
 
 
 def test_reasons_and_ways_are_told() -> None:

@@ -73,7 +73,7 @@ class Adapter:
         return pandas.DataFrame(parts).unstack(groups[0], fill_value=0)
 
     def _long(self, ends: Any, starts: Any, query: dict[str, Any]) -> Any:
-        """A row a window and group, where there is a row."""
+        """A row per window and group, where there is a row."""
         frame = ends.set_axis(self._pandas.Index(starts, name="window_start"))
         if query["groups"]:
             frame = frame.stack(level=1, future_stack=True)

@@ -4,7 +4,7 @@
 Muntin, so that any environment's Python can run it. Commands:
 
 - `{"do": "prepare", "mode": "", "job": {...}}`: hand over rows and queries, untimed;
-- `{"do": "answer", "mode": ""}`: answer all once and write the answers as Parquet, a file a query;
+- `{"do": "answer", "mode": ""}`: answer all once and write a Parquet file per query;
 - `{"do": "time", "mode": ""}`: answer all queries, and say how many seconds it took.
 
 An adapter may have several modes; each keeps its own job. One that has waited long for its turn
