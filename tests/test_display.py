@@ -81,7 +81,11 @@ def test_times_that_are_numbers_have_no_lag() -> None:
 def test_a_listed_stream_of_one_query() -> None:
     query = {"name": "total", "results": 1, "sinks": []}
     counts = {"rows": 1, "late_rows": 0, "bad_rows": 0}
-    lines = _listed({"streams": [{"name": "trades", "queries": [query], **counts}]})
+    keep = {"name": "recent", "entries": 1, "bytes": 2048, "entries_per_row": 0.384, "errors": 2}
+    stream = {"name": "trades", "queries": [query], "keeps": [keep], **counts}
+    lines = _listed({"streams": [stream]})
+    kept = "1 entry, 2,048 bytes, 0.38 entries per row, 2 failed values"
+    assert lines[2] == f"  keep recent: {kept}"
     assert lines[0] == "stream trades: 1 query, 1 row, 0 late, 0 bad"
     assert "1 result  to screen" in lines[1]
 

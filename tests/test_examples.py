@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 from bisect import bisect_left
 from datetime import timedelta
 from functools import cache
@@ -20,6 +21,7 @@ import pytest
 
 import muntin
 from code_blocks import ROOT, blocks
+from quick_jvm import quick_jvm
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = sorted((ROOT / "docs" / "examples").glob("*.md"))
@@ -29,7 +31,11 @@ PAGES = sorted((ROOT / "docs" / "examples").glob("*.md"))
 def output_of(name: str, *arguments: str) -> str:
     """What an example prints, run as the page says."""
     command = [sys.executable, str(ROOT / "examples" / name), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = quick_jvm(Path(folder))
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=300, env=environment
+        )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

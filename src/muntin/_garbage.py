@@ -17,8 +17,9 @@ def uncollected() -> Iterator[None]:
     """No collection until the end of the block: thousands of queries would be searched in vain.
 
     Reading and planning make millions of objects and hardly any garbage, and Python looks through
-    all of them again and again while they grow, which takes as long as making them. The setting
-    is one for all threads: the first to enter switches it off, and the last to leave puts it back.
+    all of them again and again while they grow, which takes as long as making them. What is made
+    goes to the oldest generation, where it is looked at when much else has come. The setting is
+    one for all threads: the first to enter switches it off, and the last to leave puts it back.
 
     >>> with uncollected():
     ...     gc.isenabled()
@@ -38,4 +39,9 @@ def uncollected() -> Iterator[None]:
         with _lock:
             _users -= 1
             if not _users and _was_enabled:
+                # Or the next object would have all of them searched, as the youngest ones. What
+                # others have frozen must stay so.
+                if not gc.get_freeze_count():
+                    gc.freeze()
+                    gc.unfreeze()
                 gc.enable()

@@ -7,6 +7,7 @@ kernels that takes are compiled.
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import random
@@ -24,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.registry import BUILT_IN, resolve
-from muntin.api import aggregate
+from muntin.api import aggregate, stream
 from muntin.errors import MuntinError, QueryError
 from muntin.expressions import bind_text
 from muntin.expressions import types as t
@@ -64,6 +65,8 @@ _LITERALS: dict[str, str] = {
     "timestamp_ntz": "TIMESTAMP_NTZ '2013-10-07 14:00:00'",
 }
 _ODD_NUMBERS = {95: math.nan, 96: math.inf, 97: -math.inf, 98: 5e-324, 99: -1e300}
+# Objects between two searches for garbage.
+_YOUNG = 50_000
 _PICKED = ("bigint", "double", "string", "boolean")
 _WINDOWS = ("[RANGE '12 minutes' SLIDE '5 minutes']", "[RANGE '4 minutes' SLIDE '1 minute']")
 
@@ -89,8 +92,13 @@ def _compile(kind: str) -> tuple[str, int]:
     from muntin._compiled import compilations  # noqa: PLC0415  it brings numba
 
     logging.getLogger("muntin").setLevel(logging.ERROR)  # this is the time to compile
-    before = compilations()
-    KINDS[kind]()
+    before, thresholds = compilations(), gc.get_threshold()
+    # A compiler makes millions of objects, among which garbage is looked for all the time.
+    gc.set_threshold(_YOUNG, *thresholds[1:])
+    try:
+        KINDS[kind]()
+    finally:
+        gc.set_threshold(*thresholds)
     return kind, compilations() - before
 
 
@@ -344,6 +352,30 @@ def _streams() -> None:
     for start in range(2500, 3000, 50):
         engine.feed(rows.slice(start, 50))
     engine.close()
+    _questions(rows)
+
+
+def _questions(rows: pa.Table) -> None:
+    """What is kept is put together and asked; a first question has a second."""
+    calls = "count(*), sum(double), min(double), max(double), sum(bigint), avg(int), max(string)"
+    keep = (
+        f"CREATE KEEP kept AS SELECT k, {calls} FROM t [RANGE '1 hour' SLIDE '10 seconds'] "
+        "GROUP BY k CUT (bigint > 50)"
+    )
+    last = "CREATE KEEP last AS SELECT * FROM t [PARTITION BY k ROWS 5]"
+    asked = stream(_many()[0], rows.schema, max_ahead=None, keeps=[keep, last])
+    for start in range(0, 1800, 150):
+        asked.feed(rows.slice(start, 150))
+    bounded = "count(*), sum(double), max(double)"
+    shapes = (
+        ("[RANGE '9 minutes' ALIGNED]", calls),
+        ("[RANGE '125 seconds']", bounded),
+        ("[ROWS 4]", calls),
+    )
+    conditions = ("", " WHERE k = 'key1'", " WHERE bigint > 50")
+    for (window, some), condition in product(shapes, conditions):
+        asked.ask(f"SELECT {some} FROM t {window}{condition}", timeout="1 minute")
+        asked.ask(f"SELECT k, {some} FROM t {window}{condition} GROUP BY k", timeout="1 minute")
 
 
 _STREAMED = (
@@ -415,7 +447,13 @@ def _row_queries() -> None:
     some = _rows()
     computed = "count(*) AS n, avg(a.double) AS v, max(b.string) AS m, last(b.bigint) AS l"
     joined = "FROM a [RANGE 40 SLIDE 7] LEFT JOIN b [RANGE 20] ON a.g = b.g"
-    texts = [f"SELECT {computed} {joined}", f"SELECT a.string, {computed} {joined} GROUP BY 1"]
+    pairs = joined.replace("LEFT ", "")
+    texts = [
+        f"SELECT {computed} {joined}",
+        f"SELECT a.string, {computed} {joined} GROUP BY 1",
+        f"SELECT sum(a.bigint * b.bigint) AS p {joined}",
+        f"SELECT a.string, {computed}, max(a.bigint - b.bigint) AS d {pairs} GROUP BY 1",
+    ]
     aggregate({"a": some, "b": some}, texts, time="place")
 
 

@@ -18,12 +18,13 @@ from muntin.cli import demo
 from muntin.cli.demo_measure import JOINING, Measured, _check_same, draw, report
 from muntin.errors import MuntinError
 from muntin.spark.environment.java import find_java
+from quick_jvm import quick_jvm
 
 MUNTIN = str(Path(sys.executable).parent / "muntin")
 
 
 @pytest.mark.spark
-def test_the_demo() -> None:
+def test_the_demo(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     if find_java() is None:
         pytest.skip("no Java runtime")
@@ -33,6 +34,7 @@ def test_the_demo() -> None:
         text=True,
         check=False,
         timeout=500,
+        env=quick_jvm(tmp_path),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     shown = done.stdout

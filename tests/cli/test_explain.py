@@ -74,3 +74,12 @@ def test_columns_are_found_out_and_variables_set(tmp_path: Path) -> None:
     text = ONE.replace("'rate'", "'parquet', path = '${file}'")
     shown = explain(tmp_path, text, "--set", "file=in.parquet")
     assert shown.startswith("SharedPlan  2 queries")
+
+
+def test_what_is_kept_is_explained(tmp_path: Path) -> None:
+    keep = f"CREATE KEEP recent AS SELECT symbol, max(price) FROM trades {W} GROUP BY symbol;"
+    text = explain(tmp_path, ONE + keep)
+    assert "CREATE KEEP recent AS SELECT symbol" in text
+    assert "at most 10 slices, an entry for each and group with rows, about" in text
+    found = json.loads(explain(tmp_path, ONE + keep, "--format", "json"))
+    assert [each["name"] for each in found["trades"]["keeps"]] == ["recent"]

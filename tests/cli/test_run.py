@@ -23,6 +23,7 @@ from muntin.pipelines.control import ControlError, ask
 from muntin.spark.environment.java import find_java
 from muntin.spark.streaming.problems import RunError
 from muntin.testing import assert_same_rows, trades
+from quick_jvm import OPTION, VALUE
 from spark.folder_stream import FolderStream, expected, parts
 
 MUNTIN = str(Path(sys.executable).parent / "muntin")
@@ -49,6 +50,7 @@ class Command:
         self.folder, self.output = folder, ""
         master, slave = pty.openpty() if terminal else os.pipe()
         arguments = [MUNTIN, "run", "file.sql", "--checkpoint", "ck", "--set", "folder=in"]
+        arguments += ["--conf", f"{OPTION}={VALUE}"]
         self.process = subprocess.Popen(
             [*arguments, *options],
             cwd=folder,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aggregates.cases import CASES, arrays, case_id, python_rows
+from aggregates.cases import KINDS, arrays, case_id, python_rows
 from aggregators.concat import Concat
 from muntin.aggregates import resolve
 from muntin.aggregates.extremes import Max
@@ -29,7 +29,7 @@ class Latest(Concat):
         return a if b is None else b
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_id)
+@pytest.mark.parametrize("case", KINDS, ids=case_id)
 @few
 @given(data=st.data())
 def test_every_legal_pair_equals_recomputation(case, data):

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.cases import CASES, arrays, case_id, python_rows, relaxed
+from aggregates.cases import KINDS, arrays, case_id, python_rows, relaxed
 from muntin.aggregates import Aggregate, resolve
 from muntin.aggregates.extremes import Max
 from muntin.aggregates.sums import Sum, Total
 from muntin.testing import laws
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_id)
+@pytest.mark.parametrize("case", KINDS, ids=case_id)
 @relaxed
 @given(data=st.data())
 def test_laws_hold(case, data):

@@ -471,7 +471,7 @@ def test_processing_time_is_no_time(query: str, place: str) -> None:
     )
     done = import_sql(tables + query.format(place), "flink")
     (note,) = done.lost
-    assert note.problem.message == "processing time is no time here"
+    assert note.problem.message == "processing time is not event time"
     assert (note.problem.line, note.problem.column) == (2, query.index("{") + 1)
     assert "event time" in (note.problem.hint or "")
     assert len(done.pipeline.queries["t"]) == 1

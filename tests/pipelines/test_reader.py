@@ -344,3 +344,38 @@ def test_arrays_and_structs_of_declared_columns() -> None:
 )
 def test_types_that_columns_cannot_have(text: str, reason: str) -> None:
     assert reason in refused(f"CREATE {text}").problems[0].message
+
+
+KEEP = f"CREATE KEEP recent AS SELECT symbol, max(price) FROM trades {W} GROUP BY symbol;\n"
+QUERY = f"CREATE QUERY n AS SELECT count(*) AS n FROM trades {W};\n"
+
+
+def test_what_is_kept_of_each_stream() -> None:
+    other = "CREATE STREAM others WITH (format = 'rate');\n"
+    dropped = "CREATE KEEP gone AS SELECT max(vol) FROM trades [RANGE 9 SLIDE 1]; DROP KEEP gone;"
+    replaced = KEEP.replace("KEEP", "OR REPLACE KEEP").replace("max", "min")
+    text = RATE + other + QUERY + KEEP + dropped.replace("9 SLIDE 1", "'9 s' SLIDE '1 s'")
+    pipeline = read(text + replaced)
+    (keep,) = pipeline.keeps["trades"]
+    assert "min(price)" in str(keep)
+    assert [len(run.keeps) for run in pipeline.runs()] == [1, 0]
+    (kept,) = pipeline.kept("Trades")
+    assert "about" in kept.explain()
+    assert "bytes" in kept.explain()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (KEEP.replace("price", "prise"), 2, "prise"),
+        (KEEP.replace("FROM trades", "FROM trade"), 2, "there is no stream trade"),
+        (KEEP + KEEP, 3, "two keeps named recent"),
+        ("DROP KEEP recnt;\n" + KEEP, 2, "no keep named recnt"),
+        ("CREATE KEEP last AS SELECT * FROM trades [ROWS 5];", 2, "keeps slices, not the latest"),
+        (QUERY.replace("[RANGE", "[PARTITION BY symbol ROWS 5 RANGE"), 2, "expected RANGE or ROWS"),
+    ],
+)
+def test_what_is_wrong_with_a_keep(text: str, line: int, said: str) -> None:
+    (problem,) = refused(RATE + text).problems
+    assert problem.line == line
+    assert said in problem.message

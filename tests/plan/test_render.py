@@ -164,7 +164,7 @@ def test_operations_are_rows_edges_and_reads() -> None:
 
 
 def test_estimates_are_what_the_engine_counts() -> None:
-    """Over hours of one row a second; windows at the ends are not whole."""
+    """Over hours of one row per second; windows at the ends are not whole."""
     sql = """
     CREATE QUERY a AS SELECT sum(price), max(vol) FROM t [RANGE '10 min' SLIDE '3 min'];
     CREATE QUERY b AS SELECT avg(price) FROM t [RANGE '20 min' SLIDE '7 min'] WHERE vol >= 0;

@@ -25,7 +25,7 @@ class Card:
         space: Partials (or indices of the same size) held.
         several_ranges: Whether one state answers several ranges.
         paper: Where it was published.
-        counted: Mean operations a slide that answers each of these ranges, which rise, as the
+        counted: Mean operations per slide that answers each of these ranges, which rise, as the
             technique counts them; over values in random order where it compares them.
         steady: Whether no slide takes many more operations than another.
     """

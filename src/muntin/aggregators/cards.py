@@ -14,8 +14,8 @@ _HEAD = """\
 # Techniques
 
 A window's answer is made of the partials of its slices. These are the ways to make it, one card \
-each. Operations are combines and inverses (comparisons, where a technique only compares) a slide \
-over a window of n partials; space counts partials, or indices of the same size. All take \
+each. Operations are combines and inverses (comparisons, where a technique only compares) per \
+slide over a window of n partials; space counts partials, or indices of the same size. All take \
 partials in order, oldest out first, and keep that order for aggregates that are not commutative.
 
 Which to take is on the page [which technique when](which-technique.md). In Python, \

@@ -90,8 +90,8 @@ def aggregate(
             ``tri_weave`` (which aggregates rows once for all trees) weigh the costs,
             ``all_share`` and ``no_share`` do not. It changes no answer.
         placement: Who places trees without groups on Spark's buckets, and weaves them there: one
-            of the thirteen names in ``muntin.planner.METHODS``, ``WG_I`` unless said
-            otherwise. It changes no answer; data in this process has no buckets.
+            of the thirteen names in ``muntin.planner.METHODS``, ``WG_I`` by
+            default. It changes no answer; data in this process has no buckets.
         timezone: The zone of local times in expressions, as in ``hour(ts)`` or
             ``ts >= '2013-10-07 10:00:00'``: a region such as ``America/New_York``, or an offset
             such as ``+01:00``. The default is the Spark session's zone for data on Spark, and UTC
@@ -102,12 +102,12 @@ def aggregate(
             planner chooses if not given. It changes no answer.
         prefer: What the planner chooses by: ``throughput``, or ``latency`` where no step may be
             slow.
-        bounds: Whether approximate aggregates have columns ``_low`` and ``_high`` beside them, in
-            queries that do not say it themselves. So with the next three.
+        bounds: Whether approximate aggregates have columns ``_low`` and ``_high`` beside them. This
+            and the next three options are for queries that do not say it themselves.
         on_cap: What a window gives that has too many values for an exact aggregate over all of
             them: ``null``, which is counted, ``fail``, or ``approximate`` and a column ``_exact``.
-        cap_values: How many different values a window may have; a million if not given.
-        cap_bytes: How many bytes these may have; 64 MB if not given.
+        cap_values: How many different values a window may have; a million by default.
+        cap_bytes: How many bytes these may have; 64 MB by default.
 
     Returns:
         Results by query name, as the same kind of frame as the data.
@@ -201,17 +201,9 @@ def _row_plan(
             hint="make DataFrames of all, or collect them, for example with toArrow()",
         )
     given = on_spark or local
-    plan = plan_rows(
+    return plan_rows(
         queries, given, {name: of_stream(time, name, "time") for name in given}, tables
     )
-    for final in plan.joined if on_spark else ():
-        if final.pairs:
-            raise DataError(
-                f"query {final.name} needs the rows of a join, because {final.why}, which Spark "
-                "does not aggregate yet",
-                hint="collect the streams first, for example with toArrow()",
-            )
-    return plan
 
 
 def _outcomes(
@@ -231,7 +223,8 @@ def _outcomes(
             lived = run_rows(row_plan, local, tables)
         else:
             read = {name: frames[name] for name in row_plan.streams}
-            lived = run_spark_rows(replace(row_plan, joined=()), read, tables)
+            paired = tuple(final for final in row_plan.joined if final.pairs)
+            lived = run_spark_rows(replace(row_plan, joined=paired), read, tables)
         yield "", Outcome(lived.answers, errors=lived.errors)
         # Rows of a stream that aggregates read as well are counted with these.
         for name in [name for name in lived.rows if name not in inputs]:

@@ -18,8 +18,14 @@ from muntin.plan import Strategy
 from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
 from muntin.planner.sharing import Optimizer, OptimizerName
-from muntin.queries import KeepsLike, QueriesLike, RowQuery, all_queries
-from muntin.queries import keeps as read_keeps
+from muntin.queries import (
+    AnyKeep,
+    KeepsLike,
+    QueriesLike,
+    RowQuery,
+    all_queries,
+    queries_and_keeps,
+)
 from muntin.queries import queries as read_queries
 from muntin.windows import DurationLike, duration
 from muntin.windows.edges import Slicing
@@ -45,6 +51,7 @@ class Options(TypedDict, total=False):
     on_cap: OnCap
     cap_values: int | None
     cap_bytes: int | None
+    keeps: KeepsLike | None
 
 
 @overload
@@ -55,6 +62,7 @@ def stream(
     *,
     lateness: DurationLike | Mapping[str, DurationLike] = 0,
     idle: DurationLike | None = None,
+    relations: Mapping[str, Any] | None = None,
     snapshot: bytes | None = None,
     **options: Unpack[Options],
 ) -> StreamGroup: ...
@@ -69,7 +77,6 @@ def stream(
     name: str | None = None,
     lateness: DurationLike = 0,
     snapshot: bytes | Sequence[bytes] | None = None,
-    keeps: KeepsLike | None = None,
     **options: Unpack[Options],
 ) -> Stream: ...
 
@@ -81,6 +88,7 @@ def stream(
     *,
     name: str | None = None,
     tables: Mapping[str, Any] | None = None,
+    relations: Mapping[str, Any] | None = None,
     lateness: DurationLike | Mapping[str, DurationLike] = 0,
     idle: DurationLike | None = None,
     on_error: Literal["null", "fail"] = "null",
@@ -113,6 +121,9 @@ def stream(
         time: The column of event times: timestamps, dates or integers; or one for each stream.
         name: What FROM must call the stream; any name will do if not given.
         tables: Frames that queries may join, by name.
+        relations: Retroactive relations by name, frames of what they hold at first: unlike a
+            table's, an update holds for rows that came before it, too. Queries over rows may join
+            them; see :meth:`StreamGroup.update`.
         lateness: How far rows may be out of order: a duration, or a number if times are numbers;
             or one for each stream.
         idle: How long a stream may be silent, by the clock, before it holds the others back no
@@ -129,18 +140,18 @@ def stream(
         timezone: Where the local times are that expressions ask for; see :func:`aggregate`.
         technique: The final technique of queries that name none; see :func:`aggregate`.
         prefer: What the planner chooses techniques by: ``throughput`` or ``latency``.
-        bounds: Whether approximate aggregates have columns ``_low`` and ``_high`` beside them, in
-            queries that do not say it themselves. So with the next three.
-        on_cap: What a window gives that has too many values for an exact aggregate over all of
-            them: ``null``, which is counted, ``fail``, or ``approximate`` and a column ``_exact``.
-        cap_values: How many different values a window may have; a million if not given.
-        cap_bytes: How many bytes these may have; 64 MB if not given.
+        bounds: Whether approximate aggregates have columns for their bounds; see
+            :func:`aggregate`, as for the next three options.
+        on_cap: What a window over its cap gives: ``null``, ``fail`` or ``approximate``.
+        cap_values: How many different values a window may have.
+        cap_bytes: How many bytes these may have.
         snapshot: What :meth:`Stream.snapshot` gave, to resume from: a whole one, or a list of a
             whole one and those taken since, each since the one before. The stream has the queries,
             the lateness and the choices that it had at the last; if ``queries`` are others, those
             that are new join and those that are missing leave.
         keeps: What is kept to be asked, from the first batch on: ``CREATE KEEP`` statements, or
-            what :func:`muntin.keep` makes. See :meth:`Stream.keep`.
+            what :func:`muntin.keep` makes. They may stand among the queries as well. See
+            :meth:`Stream.keep`.
 
     >>> columns = {"ts": "int64", "vol": "int64"}
     >>> volume = stream("SELECT sum(vol) AS vol FROM trades [RANGE 10 SLIDE 5]", columns)
@@ -160,6 +171,7 @@ def stream(
     """
     is_fail("on_error", on_error, "null")
     is_fail("on_bad_row", on_bad_row, "skip")
+    queries, kept = queries_and_keeps(queries, keeps)
     several = _several(schema)
     if several is None and any(isinstance(each, RowQuery) for each in all_queries(queries)):
         # Row queries run beside aggregates in a group, which may be of one stream.
@@ -170,18 +182,14 @@ def stream(
 
         if name is not None:
             raise DataError(f"name is {name!r}", hint="several streams have the names in schema")
-        if keeps is not None:
-            raise DataError(
-                "several streams in one process keep nothing to be asked",
-                hint="open a stream of its own for what is to be kept, and feed it too",
-            )
-        return open_group(
+        group = open_group(
             all_queries(queries),
             {each: schema_of(columns) for each, columns in several.items()},
             times={each: of_stream(time, each, "time") for each in several},
             lateness={each: of_stream(lateness, each, "lateness") for each in several},
             idle=None if idle is None else duration(idle),
             tables=read_tables(tables),
+            relations=read_tables(relations),
             zone=zone_named(timezone or "UTC"),
             build=partial(
                 build_plan,
@@ -196,6 +204,14 @@ def stream(
             on_bad_row=on_bad_row,
             max_ahead=None if max_ahead is None else duration(max_ahead),
             snapshot=snapshot,
+        )
+        if kept is not None:
+            _keep_only(group, kept)
+        return group
+    if relations:
+        raise DataError(
+            "no query over rows joins the relations",
+            hint="only queries that show rows join relations; give frames in tables= to others",
         )
     if isinstance(time, Mapping) or isinstance(lateness, Mapping) or idle is not None:
         raise DataError(
@@ -226,7 +242,7 @@ def stream(
         )
         engine = LiveEngine(plan, timeline.lateness(lateness), tables=joined, optimizer=reviewer)
     else:
-        plan, states, kept = unpacked(snapshot)
+        plan, states, before = unpacked(snapshot)
         check_resumed(plan, columns, time, None if timezone is None else zone_named(timezone))
         engine = LiveEngine.restore(plan, states, tables=joined, optimizer=reviewer)
         if [final.query for final in plan.finals] != list(asked):
@@ -235,15 +251,14 @@ def stream(
     ahead = None if max_ahead is None else duration(max_ahead)
     opened = Stream(engine, name=name, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead)
     if snapshot is not None:
-        opened.resume_keeps(kept)
-    if keeps is not None:
-        _keep_only(opened, keeps)
+        opened.resume_keeps(before)
+    if kept is not None:
+        _keep_only(opened, kept)
     return opened
 
 
-def _keep_only(stream: Stream, keeps: KeepsLike) -> None:
+def _keep_only(stream: Stream | StreamGroup, wanted: Sequence[AnyKeep]) -> None:
     """Keep what is named, and nothing else; what is kept already stays."""
-    wanted = read_keeps(keeps)
     held = {each.name.lower(): each for each in stream.keeps()}
     for name in held.keys() - {each.name.lower() for each in wanted}:
         stream.drop_keep(name)

@@ -10,13 +10,14 @@ from typing import Any, Literal
 
 from muntin.aggregates.caps import Guarantees, OnCap
 from muntin.aggregators.choice import Prefer
+from muntin.errors import DataError
 from muntin.faults import is_fail
 from muntin.plan import Strategy
 from muntin.planner.placement.optimizers import check_method
+from muntin.planner.rows.routes import NO_RELATION, RELATION_HINT
 from muntin.planner.sharing import OptimizerName
 from muntin.planner.techniques import Preferences
-from muntin.queries import KeepsLike, QueriesLike, all_queries
-from muntin.queries import keeps as read_keeps
+from muntin.queries import KeepsLike, QueriesLike, all_queries, queries_and_keeps
 from muntin.sinks import Sink, memory
 from muntin.spark.environment.existing import require_session
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
@@ -46,6 +47,7 @@ def run(
     *,
     name: str | None = None,
     tables: Mapping[str, Any] | None = None,
+    relations: Mapping[str, Any] | None = None,
     lateness: DurationLike | Mapping[str, DurationLike] = 0,
     idle: DurationLike | Mapping[str, DurationLike] | None = None,
     advance_when_idle: DurationLike | Mapping[str, DurationLike] | None = None,
@@ -92,6 +94,8 @@ def run(
         name: What FROM must call a single stream; by default FROM may use any name.
         tables: Frames that queries may join, by name; each is read when the run starts, and
             again by :meth:`Run.refresh`.
+        relations: Refused: retroactive relations run in this process only, with
+            :func:`muntin.stream`.
         lateness: How far rows may be out of order: a duration, or a number if times are numbers.
         idle: How long one of several streams may be silent before it holds none of the others
             back: it then takes the least W of those that are not idle, and rows below that are
@@ -128,21 +132,21 @@ def run(
             cheapest, and what runs stays where its state is.
         timezone: Where the local times are that expressions ask for, as in ``hour(ts)`` or
             ``ts >= '2013-10-07 10:00:00'``, and those in text files that name no zone: a region
-            such as ``America/New_York``, or an offset such as ``+01:00``. The Spark session's
-            unless said otherwise; fixed by the checkpoint. Windows are aligned in UTC.
+            such as ``America/New_York``, or an offset such as ``+01:00``. By default, the
+            Spark session's; fixed by the checkpoint. Windows are aligned in UTC.
         technique: The final technique of queries that name none themselves, by its name in
             ``muntin.aggregators.names()``; the planner chooses if not given. It changes no answer,
             and another one may be given when the run is started again.
         prefer: What the planner chooses techniques by: ``throughput``, or ``latency`` where no step
             may be slow.
-        bounds: Whether approximate aggregates have columns ``_low`` and ``_high`` beside them, in
-            queries that do not say it themselves. So with the next three.
-        on_cap: What a window gives that has too many values for an exact aggregate over all of
-            them: ``null``, which is counted, ``fail``, or ``approximate`` and a column ``_exact``.
-        cap_values: How many different values a window may have; a million if not given.
-        cap_bytes: How many bytes these may have; 64 MB if not given.
+        bounds: Whether approximate aggregates have columns for their bounds; see
+            :func:`aggregate`, as for the next three options.
+        on_cap: What a window over its cap gives: ``null``, ``fail`` or ``approximate``.
+        cap_values: How many different values a window may have.
+        cap_bytes: How many bytes these may have.
         keeps: What is kept to be asked (:meth:`Run.ask`), beside what the checkpoint has:
-            ``CREATE KEEP`` statements, or what :func:`muntin.keep` makes.
+            ``CREATE KEEP`` statements, or what :func:`muntin.keep` makes. They may stand among the
+            queries as well.
 
     Returns:
         The running stream.
@@ -152,6 +156,8 @@ def run(
     """
     if placement is not None:
         check_method(placement)
+    if relations:
+        raise DataError(f"relations {', '.join(relations)}: {NO_RELATION}", hint=RELATION_HINT)
     streams = streams_of(stream, name)
     session = require_session(shared_session(streams))
     zone = run_zone(session, timezone, checkpoint)
@@ -167,8 +173,8 @@ def run(
     destination = memory() if sink is None else sink
     aside = read_side_output(side_output, destination)
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
-    asked = all_queries(queries)
-    wanted = None if keeps is None else read_keeps(keeps)
+    left, wanted = queries_and_keeps(queries, keeps)
+    asked = all_queries(left)
     spread = spread_of(session, partitions, buckets)
     folder = temporary_folder() if checkpoint is None else checkpoint
     paces = [given.pace for given in inputs]

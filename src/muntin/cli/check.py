@@ -49,6 +49,7 @@ def _summary(file: Path, pipeline: Pipeline) -> str:
         "stream": len(pipeline.streams),
         "table": len(pipeline.tables),
         "query": sum(map(len, pipeline.queries.values())) + len(pipeline.rows),
+        "keep": sum(map(len, pipeline.keeps.values())),
         "sink": len(pipeline.sinks),
     }
     words = [count(number, noun) for noun, number in counts.items() if number]
@@ -91,6 +92,10 @@ def _model(file: Path, pipeline: Pipeline) -> dict[str, Any]:
                     "sinks": [sink.name for sink in pipeline.sinks_of(query.name)],
                 }
                 for query in pipeline.queries[stream.name]
+            ],
+            "keeps": [
+                {"name": keep.name, "sql": keep.sql()}
+                for keep in pipeline.keeps.get(stream.name, ())
             ],
         }
         for stream in pipeline.streams

@@ -176,6 +176,15 @@ def _joined(answer: dict[str, Any]) -> list[str]:
     ]
 
 
+def _kept(keep: dict[str, Any]) -> str:
+    """A keep on a line: what it takes."""
+    rate = keep.get("entries_per_row")
+    rated = "" if rate is None else f", {rate:.2f} entries per row"
+    failed = f", {count(keep['errors'], 'failed value')}" if keep["errors"] else ""
+    held = f"{count(keep['entries'], 'entry')}, {keep['bytes']:,} bytes"
+    return f"  keep {keep['name']}: {held}{rated}{failed}"
+
+
 def _listed(answer: dict[str, Any]) -> list[str]:
     lines = []
     for stream in answer["streams"]:
@@ -188,4 +197,5 @@ def _listed(answer: dict[str, Any]) -> list[str]:
             where = ", ".join(query["sinks"]) or "screen"
             results = count(query["results"], "result")
             lines.append(f"  {query['name']:<{width}}  {results:>16}  to {where}")
+        lines += [_kept(each) for each in stream.get("keeps", ())]
     return lines

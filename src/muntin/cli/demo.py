@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muntin.cli.screen.screen import Screen
     from muntin.pipelines import PipelineRun
 
-RATE = 5000  # rows a second
+RATE = 5000  # rows per second
 SYMBOLS = 8
 _NAP = 0.1  # seconds
 _PATIENCE = 30  # seconds for the first results of queries that joined, on a busy machine

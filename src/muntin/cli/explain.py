@@ -41,6 +41,10 @@ def explain(
     pipeline = read_file(file, settings)
     chosen = _chosen(pipeline, stream)
     explained = {each.name: pipeline.plan(each.name).explain(format_.value) for each in chosen}
+    if format_ in (PlanFormat.TEXT, PlanFormat.JSON):
+        explained = {
+            name: _with_keeps(text, pipeline, name, format_) for name, text in explained.items()
+        }
     rows = pipeline.row_plan().explain(format_.value) if pipeline.rows and stream is None else None
     sys.stdout.write(_explained(explained, rows, format_).rstrip("\n") + "\n")
 
@@ -53,6 +57,20 @@ def _chosen(pipeline: Pipeline, name: str | None) -> tuple[StreamSpec, ...]:
     if not chosen and (name is not None or not pipeline.rows):
         raise MuntinError("there are no queries to explain", hint="write CREATE QUERY ... AS ...")
     return chosen
+
+
+def _with_keeps(text: str, pipeline: Pipeline, stream: str, form: PlanFormat) -> str:
+    """The plan of a stream, and what is kept of it."""
+    kept = pipeline.kept(stream)
+    if not kept:
+        return text
+    if form == PlanFormat.JSON:
+        listed = [
+            {"name": each.name, "sql": str(each.keep), "entry_bytes": each.entry_bytes()}
+            for each in kept
+        ]
+        return json.dumps({**json.loads(text), "keeps": listed})
+    return "\n".join([text.rstrip("\n"), *(each.explain() for each in kept)]) + "\n"
 
 
 def _explained(plans: dict[str, str], rows: str | None, form: PlanFormat) -> str:

@@ -1,4 +1,4 @@
-"""The command ``muntin``: one function a command, each in a file of its own."""
+"""The command ``muntin``: one function per command, each in a file of its own."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _charts(folder: Path) -> Charts:
 
 
 def default_checkpoint(file: Path) -> Path:
-    """Where a file's checkpoint is unless said otherwise: beside it, by its name."""
+    """Where a file's checkpoint is by default: beside it, by its name."""
     return file.absolute().parent / ".muntin" / file.stem
 
 

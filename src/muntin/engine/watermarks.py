@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from muntin.plan.operators import RowPlan, leaves
+
+_logger = logging.getLogger("muntin.streams")
 
 
 @dataclass(frozen=True)
@@ -105,3 +110,45 @@ class Watermarks:
         """How far the streams are apart in event time: what is kept on top of the windows."""
         marks = self.watermarks.values()
         return max(marks) - min(marks) if marks else 0
+
+
+class HolderWarning:
+    """What warns, once, of a stream that holds others back so far that it decides what is kept.
+
+    Rows are kept for the longest window, plus as long as the streams are apart in event time. It
+    warns when the second is more than the first, and again once they were close meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._told: str | None = None
+        self._first: int | None = None
+
+    def check(self, watermarks: Mapping[str, int | None], plan: RowPlan) -> None:
+        """Look at W of the streams that some query reads together; None where it has none yet."""
+        read = {name for final in plan.finals if len(final.streams) > 1 for name in final.streams}
+        marks = {name: mark for name, mark in watermarks.items() if name in read}
+        known = [mark for mark in marks.values() if mark is not None]
+        if not known:
+            return
+        if self._first is None:
+            self._first = min(known)
+        # A stream that has not spoken yet holds all that came since the first row.
+        least = min(marks, key=lambda name: _or_first(marks[name], self._first))
+        gap = max(known) - _or_first(marks[least], self._first)
+        ranges = [leaf.range or 0 for final in plan.finals for leaf in leaves(final.root)]
+        if gap <= max(ranges):
+            self._told = None
+        elif self._told != least:
+            self._told = least
+            what = "has had no row yet" if marks[least] is None else f"is {gap:,} ticks behind"
+            _logger.warning(
+                "stream %s %s and holds the others back: rows of %s are kept until it has come as "
+                "far. If it may be silent, say idle=",
+                least,
+                what,
+                ", ".join(name for name in marks if name != least),
+            )
+
+
+def _or_first(mark: int | None, first: int | None) -> int:
+    return mark if mark is not None else (first or 0) - 1

@@ -196,7 +196,7 @@ class Commands:
 
     def _list(self, request: Mapping[str, Any]) -> dict[str, Any]:
         del request
-        progress = self._running.progress()
+        progress, kept = self._running.progress(), self._running.keep_facts()
         return {
             "file": self._running.pipeline.file,
             "streams": [
@@ -212,6 +212,10 @@ class Commands:
                             "sql": query.sql(),
                         }
                         for query in queries
+                    ],
+                    "keeps": [
+                        {**each, "errors": progress[name].errors.get(f"keep {each['name']}", 0)}
+                        for each in kept[name]
                     ],
                 }
                 for name, queries in self._running.queries().items()

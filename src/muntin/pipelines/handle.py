@@ -129,6 +129,10 @@ class PipelineRun:
         """What is kept of each stream."""
         return {name: run.keeps() for name, run in self.runs.items()}
 
+    def keep_facts(self) -> dict[str, list[dict[str, Any]]]:
+        """What is kept of each stream, and what it takes."""
+        return {name: run.keep_facts() for name, run in self.runs.items()}
+
     def ask(self, sql: str, **options: Any) -> Answer:
         """Answer a question from what is kept of the stream that its FROM names."""
         source = source_of(sql)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -16,8 +16,11 @@ from muntin.plan.operators import RowPlan, StreamSchema
 from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
 from muntin.planner.rows import row_plan
-from muntin.queries import AnyQuery, Query, RowQuery
+from muntin.queries import AnyQuery, Keep, Query, RowQuery
 from muntin.windows import DurationLike
+
+if TYPE_CHECKING:
+    from muntin.synopses import Kept
 
 # What Spark's readers call our options.
 _SPARK_NAMES = {"header": "header", "delimiter": "sep", "files_per_batch": "maxFilesPerTrigger"}
@@ -136,6 +139,7 @@ class RunSpec:
     streams: tuple[StreamSpec, ...]
     queries: tuple[Query, ...]
     rows: tuple[RowQuery, ...] = ()
+    keeps: tuple[Keep, ...] = ()
 
     # What streams that run together must agree in.
     SHARED: ClassVar = ("on_error", "on_bad_row", "max_ahead", "side_output", "timezone")
@@ -171,6 +175,7 @@ class Pipeline:
         sinks: The sinks, in order.
         places: Where each query was written, by its name.
         rows: Queries over rows with lifetimes, which may read several streams.
+        keeps: What is kept of each stream to be asked, by the stream's name.
     """
 
     file: str | None
@@ -180,6 +185,7 @@ class Pipeline:
     sinks: tuple[SinkSpec, ...]
     places: Mapping[str, Place]
     rows: tuple[RowQuery, ...] = ()
+    keeps: Mapping[str, tuple[Keep, ...]] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -216,7 +222,8 @@ class Pipeline:
             streams = tuple(each for each in self.streams if each.name.lower() in group)
             queries = tuple(query for each in streams for query in self.queries[each.name])
             rows = tuple(query for query in self.rows if query.source.lower() in group)
-            found.append(RunSpec(streams, queries, rows))
+            kept = tuple(keep for each in streams for keep in self.keeps.get(each.name, ()))
+            found.append(RunSpec(streams, queries, rows, kept))
         return tuple(found)
 
     def sinks_of(self, query: str) -> tuple[SinkSpec, ...]:
@@ -243,6 +250,11 @@ class Pipeline:
             zone=zone(source.timezone or "UTC"),
         )
 
+    def kept(self, stream: str) -> list[Kept]:
+        """What is kept of a stream, planned."""
+        source = self.stream(stream)
+        return [plan_kept(keep, source, self.tables) for keep in self.keeps.get(source.name, ())]
+
     def row_plan(self) -> RowPlan:
         """The operators of the queries over rows with lifetimes."""
         return plan_rows(self.rows, self.streams, self.tables)
@@ -259,6 +271,19 @@ def plan_rows(
     local = next((each.timezone for each in known if each.timezone), None)
     joined = {each.name: each.schema for each in tables}
     return row_plan(queries, schemas, zone(local or "UTC"), joined)
+
+
+def plan_kept(keep: Keep, stream: StreamSpec, tables: Iterable[TableSpec]) -> Kept:
+    """The plan of what is kept of a stream."""
+    from muntin.synopses import plan_keep  # noqa: PLC0415 - it brings numba
+
+    return plan_keep(
+        keep,
+        stream.schema,
+        stream.time,
+        tables={each.name: each.schema for each in tables},
+        zone=zone(stream.timezone or "UTC"),
+    )
 
 
 def _spark_options(form: str, options: Mapping[str, Any]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from muntin.errors import Problem, QueryError, did_you_mean
+from muntin.errors import MuntinError, Problem, QueryError, did_you_mean
 from muntin.pipelines.checks import QueryChecker
 from muntin.pipelines.model import (
     Pipeline,
@@ -14,20 +14,25 @@ from muntin.pipelines.model import (
     SinkSpec,
     StreamSpec,
     TableSpec,
+    plan_kept,
     plan_rows,
 )
 from muntin.pipelines.sources import Declarations
 from muntin.queries import (
+    CreateKeep,
     CreateQuery,
     CreateRows,
     CreateSink,
     CreateSource,
+    DropKeep,
     DropQuery,
+    Keep,
     ParsedFile,
     RowQuery,
     SourceText,
     parse_file,
 )
+from muntin.queries.asking.keeps import slice_keep
 from muntin.queries.rows import selections
 from muntin.queries.source import Lines, shown
 from muntin.queries.spec import is_path, read_text
@@ -96,6 +101,7 @@ class _Reader:
         self._declare()
         self._apply()
         routed = self._route()
+        kept = self._keeps()
         sinks = self._sinks()
         self._check_live(sinks)
         self.problems += self.declarations.problems
@@ -113,6 +119,7 @@ class _Reader:
             sinks=sinks,
             places=places,
             rows=tuple(one.query for one in self.queries.values() if isinstance(one, CreateRows)),
+            keeps=kept,
         )
         self._check_together(pipeline)
         return pipeline
@@ -143,7 +150,9 @@ class _Reader:
             name = statement.name.lower()
             if name in seen:
                 message = f"there are two streams or tables named {shown(statement.name)}"
-                self._report(statement.start, message, "rename one: letter case is no difference")
+                self._report(
+                    statement.start, message, "rename one: letter case makes no difference"
+                )
                 continue
             seen.add(name)
             if statement.kind == "stream":
@@ -191,6 +200,54 @@ class _Reader:
             elif declared.get(source) != "stream":
                 self._no_stream(statement, declared)
         return routed
+
+    def _keeps(self) -> dict[str, tuple[Keep, ...]]:
+        """What is kept of each stream after the last statement, checked against its columns."""
+        found: dict[str, CreateKeep] = {}
+        for one in self.parsed.statements:
+            if isinstance(one, CreateKeep):
+                name = one.keep.name
+                if name.lower() in found and not one.replace:
+                    message = f"there are two keeps named {shown(name)}"
+                    self._report(one.start, message, "rename one, or write CREATE OR REPLACE KEEP")
+                found[name.lower()] = one
+            elif isinstance(one, DropKeep) and found.pop(one.name.lower(), None) is None:
+                known = [each.keep.name for each in found.values()]
+                hint = did_you_mean(one.name, known) or "there are no keeps before"
+                self._report(one.start, f"there is no keep named {shown(one.name)}", hint)
+        kept: dict[str, tuple[Keep, ...]] = {}
+        for each in found.values():
+            stream = self._stream_of_keep(each)
+            if stream is not None:
+                kept[stream.name] = (*kept.get(stream.name, ()), slice_keep(each.keep))
+        return kept
+
+    def _stream_of_keep(self, statement: CreateKeep) -> StreamSpec | None:
+        """The stream that something is kept of; None after all problems are reported."""
+        keep = statement.keep
+        stream = self.streams.get(keep.source.lower())
+        if stream is None:
+            if keep.source.lower() not in self.parsed.names["STREAM"]:
+                hint = did_you_mean(keep.source, self.parsed.names["STREAM"].values())
+                message = f"there is no stream {shown(keep.source)}"
+                fallback = f"declare it: CREATE STREAM {shown(keep.source)} (...) WITH (...)"
+                self._report(statement.from_start, message, hint or fallback)
+            return None
+        try:
+            plan_kept(slice_keep(keep), stream, self.tables.values())
+        except QueryError as error:
+            self.problems += [
+                each if each.line else self._at(statement.start, each) for each in error.problems
+            ]
+            return None
+        except MuntinError as error:
+            self._report(statement.from_start, error.message, error.hint or "correct it")
+            return None
+        return stream
+
+    def _at(self, start: int, problem: Problem) -> Problem:
+        where = self.lines.slice(start, start)
+        return where.problem(start, problem.message, problem.hint, problem.query)
 
     def _check_rows(self, query: RowQuery) -> None:
         """Problems of a row query; none while a stream that it reads cannot be read itself."""
@@ -259,7 +316,7 @@ class _Reader:
     ) -> None:
         if statement.name.lower() in found:
             message = f"there are two sinks named {shown(statement.name)}"
-            self._report(statement.start, message, "rename one: letter case is no difference")
+            self._report(statement.start, message, "rename one: letter case makes no difference")
             return
         names = dict.fromkeys(inserted)
         for asked in statement.queries:

@@ -56,13 +56,13 @@ def run(
 
     Args:
         pipeline: What `read` gives.
-        checkpoint: A folder of this pipeline's own; a temporary one unless said otherwise.
+        checkpoint: A folder of this pipeline's own; by default, a temporary one.
         once: Take in what is there, and end.
         flush: At the end of what is there, answer the windows that are open, too. The
             checkpoint cannot be continued then.
         on_gap: What results that are missing from a sink do, as in `muntin.run`.
         session: The Spark session; the active one, or another that is started.
-        screen: Where the results of queries go that no sink takes; printed unless said otherwise.
+        screen: Where the results of queries go that no sink takes; by default, printed.
         watcher: Gets the batch, the name and the last row of each query that goes to a sink.
         beside: Gives one more sink for each stream, by its name; it gets all results.
 
@@ -143,6 +143,7 @@ def _start(
         side_output=first.side_output,
         max_ahead=first.max_ahead,
         timezone=first.timezone,
+        keeps=list(spec.keeps) or None,
     )
 
 

@@ -17,6 +17,7 @@ from typing import Literal
 import pyarrow as pa
 
 from muntin.aggregates import ResolvedAggregate
+from muntin.aggregates.kept import can_keep
 from muntin.expressions import Bound
 from muntin.plan.nodes import OutputColumn
 from muntin.plan.timeline import Timeline
@@ -37,6 +38,7 @@ class JoinSide:
         schema: The columns of its answers.
         keys: The key, bound to these, in the types that sides are compared in.
         optional: Whether rows of the other sides are there without one of this: LEFT JOIN.
+        spread: The key, bound to the rows of the stream, in the same types.
     """
 
     label: str
@@ -45,6 +47,26 @@ class JoinSide:
     schema: pa.Schema
     keys: tuple[Bound, ...]
     optional: bool = False
+    spread: tuple[Bound, ...] = ()
+
+
+@dataclass(frozen=True)
+class JoinFactor:
+    """One side's factor of a sum of products: its own sum, and its extremes where these matter.
+
+    Attributes:
+        side: The place of the side.
+        aggregate: The sum that the side keeps.
+        sums: The column of that side's answers that holds it.
+        least: The column of the least value; empty where products cannot be too large.
+        most: That of the greatest one.
+    """
+
+    side: int
+    aggregate: ResolvedAggregate
+    sums: str
+    least: str = ""
+    most: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,6 +82,7 @@ class JoinCall:
             rows of the join are aggregated.
         column: The column of that side's answers that holds them.
         times: The times, the latest of them, that ``first`` and ``last`` go by among rows.
+        factors: The two sides of a sum of products, which is a product of sums.
     """
 
     name: str
@@ -69,6 +92,7 @@ class JoinCall:
     side: int | None = None
     column: str = ""
     times: tuple[Timeline, ...] = ()
+    factors: tuple[JoinFactor, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +122,8 @@ class JoinFinal:
         emit_empty: Whether windows without rows give a row.
         sides: The sides that are multiplied.
         pairs: The name of the row query whose rows are aggregated, with that way.
+        lived: Whether these rows come once, with their lifetimes; or at each window end.
+        replicates: Whether buckets have all rows of all streams but the first.
         groups: The group columns.
         calls: The aggregates.
         outputs: The result columns over groups and lowered aggregates.
@@ -122,6 +148,24 @@ class JoinFinal:
     having: Bound | None
     rows: pa.Schema
     pairs: str = ""
+    lived: bool = False
+    replicates: bool = False
+
+    @property
+    def by_key(self) -> bool:
+        """Whether the key of a row follows from its group, so that a group has one key only."""
+        keys = len(self.sides[0].keys) if self.sides else 0
+        told = {
+            each.column
+            for each in self.groups
+            if each.side is not None and not self.sides[each.side].optional
+        }
+        return not self.replicates and keys > 0 and told >= {f"k{place}" for place in range(keys)}
+
+    @property
+    def mergeable(self) -> bool:
+        """Whether accumulators of some of its rows can be merged with those of others."""
+        return all(can_keep(part) for call in self.calls for part in call.aggregate.parts)
 
     @cached_property
     def lowered(self) -> pa.Schema:

@@ -180,6 +180,21 @@ class Final:
     member: int = 0
     techniques: tuple[tuple[Technique, ...], ...] = ()
 
+    def by(self, techniques: tuple[tuple[Technique, ...], ...]) -> Final:
+        """The same, by these techniques."""
+        return Final(
+            self.query,
+            self.predicate,
+            self.grouping,
+            self.partials,
+            self.lowerings,
+            self.outputs,
+            self.having,
+            self.schema,
+            self.member,
+            techniques,
+        )
+
     @property
     def reads(self) -> list[tuple[int, int, Technique]]:
         """The accumulators that it reads, each with a predicate and by a technique."""
@@ -297,7 +312,7 @@ class SharedPlan:
 
         Args:
             format: "text", "json", "mermaid" or "svg".
-            rate: Rows per second, if known: operations a second are then estimated.
+            rate: Rows per second, if known: operations per second are then estimated.
             notes: Sentences to attach to sets of partials, by their number.
         """
         from muntin.plan.explain.formats import explain  # noqa: PLC0415 - it imports this module

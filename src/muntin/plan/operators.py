@@ -43,7 +43,8 @@ class Windowed:
     """The rows of one stream that satisfy a condition, each alive for ``range`` ticks.
 
     Without a range rows never end. The condition and the columns are bound to the stream's schema,
-    or to that of the rows joined with tables, where there is a ``relation``.
+    or to that of the rows joined with tables, where there is a ``relation``. ``retroactive`` are
+    the rows of a relation, not of a stream: they end when they are deleted.
     """
 
     stream: str
@@ -51,6 +52,7 @@ class Windowed:
     where: Bound | None
     columns: tuple[Column, ...]
     relation: Relation | None = None
+    retroactive: bool = False
 
     @cached_property
     def feed(self) -> str:
@@ -80,6 +82,8 @@ class Windowed:
     @property
     def label(self) -> Label:
         """How its rows end."""
+        if self.retroactive:
+            return "STR"
         return "MON" if self.range is None else "WKS"
 
 
@@ -258,6 +262,7 @@ class RowFinal:
         lasts: ``Wstream(...)[RANGE t]``: results live for ``t`` ticks, whatever their parts do.
         timeline: The type and zone of the times shown: that of the first stream in FROM.
         sql: The query as text, for ``explain`` and for what is written down.
+        replicates: Whether buckets have all rows of all streams but the first.
     """
 
     name: str
@@ -272,6 +277,7 @@ class RowFinal:
     internal: bool = False
     lasts: int | None = None
     sql: str = ""
+    replicates: bool = False
 
     @cached_property
     def streams(self) -> frozenset[str]:
@@ -318,10 +324,14 @@ def leaves(node: Node) -> tuple[Windowed, ...]:
 
 @dataclass(frozen=True)
 class StreamSchema:
-    """The columns of a stream, and which of them is its time."""
+    """The columns of a stream, and which of them is its time.
+
+    A retroactive relation has no time of its own: it changes by updates.
+    """
 
     schema: pa.Schema
     timeline: Timeline
+    retroactive: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from muntin.expressions import Bound
-from muntin.plan.operators import RowPlan
+from muntin.plan.nodes import SharedPlan
+from muntin.plan.operators import RowFinal, RowPlan
 from muntin.plan.relations import Relation
 
 
@@ -24,6 +25,7 @@ class Feed:
         where: A row is sent if one of these holds, or fails; none sends all rows.
         relation: The tables that rows are joined with before they are sent, if any.
         queries: The queries that read it.
+        everywhere: Whether all buckets get all rows.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Feed:
     where: tuple[Bound, ...] = ()
     relation: Relation | None = None
     queries: tuple[str, ...] = ()
+    everywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,44 @@ class RoutedPlan:
         plan: The same queries over feeds.
         feeds: The feeds that they read, by name.
         spread: By query, what it is spread by; nothing where one bucket has all its rows.
+        sides: By feed, the plan of the sides of joins that are aggregated without pairs.
+        spanning: The aggregates over joins whose groups several buckets have rows of: what these
+            have is merged before it is shown.
     """
 
     asked: RowPlan
     plan: RowPlan
     feeds: dict[str, Feed]
     spread: dict[str, tuple[str, ...]]
+    sides: dict[str, SharedPlan] = field(default_factory=dict)
+    spanning: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the queries that users asked for."""
+        joined = {each.name for each in self.asked.joined}
+        return joined | {each.name for each in self.finals}
+
+    @property
+    def met(self) -> set[str]:
+        """The feeds whose rows meet others by a key, which is not their time alone."""
+        found = set()
+        for name, feed in self.feeds.items():
+            read = {each for bound in feed.key for each in bound.columns}
+            if read and read != {self.asked.streams[feed.stream].timeline.column}:
+                found.add(name)
+        return found
+
+    @property
+    def tabled(self) -> set[str]:
+        """The feeds whose rows are joined with tables."""
+        return {name for name, feed in self.feeds.items() if feed.relation is not None}
+
+    @property
+    def finals(self) -> list[RowFinal]:
+        """The row queries that users asked for: no rows that are only made to be aggregated."""
+        made = {each.pairs for each in self.asked.joined}
+        return [each for each in self.asked.finals if each.name not in made]
 
     def of_stream(self, stream: str) -> list[Feed]:
         """The feeds of a stream."""
@@ -78,4 +113,4 @@ class RoutedPlan:
         """Each query as a tree of operators, and what its rows are spread over buckets by."""
         from muntin.plan.explain.rows import explain_rows  # noqa: PLC0415 - it imports plan.operators
 
-        return explain_rows(self.asked, format, self.spread)
+        return explain_rows(self.asked, format, self.spread, self.spanning)

@@ -7,7 +7,6 @@ from muntin.planner.draft import Draft
 from muntin.planner.edges.counts import EDGE_METHODS, EdgeMethod, edge_count, edge_rate
 from muntin.planner.edges.estimate import EdgeEstimate, estimate_edge_rate
 from muntin.planner.edges.f1 import f1_terms
-from muntin.planner.edges.sample import EdgeSample, SampledEdges
 from muntin.planner.placement.board import Node
 from muntin.planner.placement.buckets import place_trees
 from muntin.planner.placement.optimizers import METHODS, Placement, place
@@ -23,14 +22,12 @@ __all__ = [
     "Draft",
     "EdgeEstimate",
     "EdgeMethod",
-    "EdgeSample",
     "Moment",
     "Node",
     "Optimizer",
     "OptimizerName",
     "Placement",
     "Replanner",
-    "SampledEdges",
     "WindowQuery",
     "build_plan",
     "choose_technique",

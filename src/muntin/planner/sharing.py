@@ -21,7 +21,7 @@ OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
 
 # A row that goes into one more tree takes as long as so many operations at an edge: it is put
 # into its slice and its cell, where a step is one pass of a compiled loop over sorted slices.
-# `muntin bench optimizer` measures it: from 1 (max, many rows a slice) to 16 (sum, one row a
+# `muntin bench optimizer` measures it: from 1 (max, many rows per slice) to 16 (sum, one row per
 # slice), and of all numbers for both, 10 to 20 give the fastest plans.
 STEPS_PER_ROW = 10.0
 

@@ -145,7 +145,7 @@ class _Techniques:
             alike = alike, own_slices(final.window), self._prefer(final), edges, members
         if alike not in self._found:
             self._found[alike] = self._decided(final, asked)
-        return replace(final, techniques=self._found[alike])
+        return final.by(self._found[alike])
 
     def _decided(self, final: Final, asked: str | None) -> tuple[tuple[Technique, ...], ...]:
         if asked is not None:

@@ -1,5 +1,6 @@
 """Queries: what they are, how they are written, and the catalog of a running set."""
 
+from muntin.queries.asking.apart import queries_and_keeps
 from muntin.queries.asking.builder import (
     KeepBuilder,
     KeepLike,
@@ -8,7 +9,7 @@ from muntin.queries.asking.builder import (
     keep_statements,
     keeps,
 )
-from muntin.queries.asking.keeps import CreateKeep, DropKeep, Keep
+from muntin.queries.asking.keeps import AnyKeep, CreateKeep, DropKeep, Keep, RowKeep
 from muntin.queries.asking.questions import Question, read_question
 from muntin.queries.builder import QueryBuilder, query
 from muntin.queries.catalog import (
@@ -46,6 +47,7 @@ __all__ = [
     "BOUNDS",
     "AggregateCall",
     "Aggregation",
+    "AnyKeep",
     "AnyQuery",
     "Catalog",
     "Compound",
@@ -73,6 +75,7 @@ __all__ = [
     "Question",
     "Reference",
     "RowBuilder",
+    "RowKeep",
     "RowQuery",
     "RowSource",
     "Selection",
@@ -91,6 +94,7 @@ __all__ = [
     "parse_file",
     "problem_at",
     "queries",
+    "queries_and_keeps",
     "query",
     "read_question",
     "replace_calls",

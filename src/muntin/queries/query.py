@@ -136,6 +136,31 @@ class Query:
     def _spelled_out(self, node: exp.Expr) -> exp.Expr:
         return spelled_out(node, self.group_by)
 
+    def alike(self, name: str, window: Window, where: exp.Expr | None, text: SourceText) -> Query:
+        """The query with another name, window and condition, written elsewhere.
+
+        By hand: `dataclasses.replace` would take as long as all else that is read of such a query.
+        """
+        return Query(
+            name,
+            window,
+            self.select,
+            where,
+            self.group_by,
+            self.having,
+            self.emit_empty,
+            self.source,
+            self.alias,
+            self.time,
+            self.joins,
+            self.bounds,
+            self.technique,
+            self.prefer,
+            self.kept,
+            self.guarantees,
+            text,
+        )
+
     def problem(self, node: exp.Expr, message: str, hint: str | None = None) -> Problem:
         """A problem that points at a node of this query, where it was written."""
         # What stands behind a dot tells the sides of a join apart, which users do not know.

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace as with_options
-from itertools import count, pairwise
+from itertools import count
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.aggregates.caps import Guarantees
-from muntin.errors import MuntinError, Problem
+from muntin.errors import MuntinError
 from muntin.queries.analysis.rows import analyze_rows, is_row_query
 from muntin.queries.analysis.select import analyze_window, checked_condition
 from muntin.queries.analysis.templates import Templates
-from muntin.queries.asking.keeps import CreateKeep, DropKeep, Keep, check_keep
+from muntin.queries.asking.keeps import (
+    SYNOPSES,
+    AnyKeep,
+    CreateKeep,
+    DropKeep,
+    Keep,
+    check_keep,
+    read_row_keep,
+    synopsis_problem,
+)
 from muntin.queries.catalog import CreateQuery, CreateRows, DropQuery, FileStatement
 from muntin.queries.declarations import MAX_NAME, Reference, declare, reference
 from muntin.queries.query import PREFERENCES
 from muntin.queries.report import Report
 from muntin.queries.rows import OUTPUTS, RowQuery
-from muntin.queries.secrets import masked
-from muntin.queries.source import Lines, SourceText, position, shown
+from muntin.queries.source import Lines, position, shown
 from muntin.queries.sql.clauses import (
     CreateKeepNode,
     CreateQueryNode,
@@ -34,20 +41,13 @@ from muntin.queries.sql.clauses import (
     InsertNode,
 )
 from muntin.queries.sql.depth import MAX_NESTING, MAX_WORDS, too_nested
-from muntin.queries.sql.dialect import is_reserved
-from muntin.queries.sql.grammar import (
-    QUERY_OPTION_HINT,
-    STATEMENT_HINT,
-    Grammar,
-    RefusedError,
-    reserved,
-)
-from muntin.queries.sql.keeps import KEEP_EXAMPLE
+from muntin.queries.sql.grammar import QUERY_OPTION_HINT, Grammar, RefusedError
+from muntin.queries.sql.refusals import explain
 
 NESTING_HINT = "flatten it, or split it into columns computed before"
 GUARANTEES = ("bounds", "on_cap", "cap_values", "cap_bytes")
 OPTIONS = ("technique", "prefer", *GUARANTEES)
-ROW_OPTIONS = ("output", "restore")
+ROW_OPTIONS = ("output", "restore", "approximate", "skew")
 NAME_HINT = "write a name such as high_volume"
 # Python refuses to read thousands of digits, and no type has more than this.
 MAX_NUMBER = 400
@@ -222,25 +222,38 @@ class StatementReader:
         """What is kept, or None after its problems are reported."""
         self._check_name(node.this, "keep")
         self.report.query = node.name
-        if is_row_query(node.expression):
-            message = "a keep keeps aggregates of groups, not rows"
-            self.report.add(node.expression, message, f"write {KEEP_EXAMPLE}")
-            return None
         table = node.expression.find(exp.Table)
         from_start = None if table is None else position(table.this)
-        found = analyze_window(node.expression, node.name, self.report)
-        cuts = [checked_condition(cut, self.report) for cut in node.args["cuts"]]
-        if found is None or not check_keep(found[0], self.report) or self.report.problems:
+        keep: AnyKeep | None
+        if is_row_query(node.expression):
+            keep = read_row_keep(node.expression, node.name, self.report)
+            for each in (*node.args["cuts"], *node.args["options"]):
+                self.report.add(each, "a keep of rows has neither CUT nor WITH", "leave it out")
+        else:
+            keep = self._slice_keep(node)
+        if keep is None or self.report.problems:
             return None
-        keep = Keep(found[0], tuple(cut for cut in cuts if cut is not None))
         start, replaces = self.report.start, bool(node.args.get("replace"))
         return CreateKeep(keep, replaces, start, start if from_start is None else from_start)
+
+    def _slice_keep(self, node: CreateKeepNode) -> Keep | None:
+        found = analyze_window(node.expression, node.name, self.report)
+        cuts = [checked_condition(cut, self.report) for cut in node.args["cuts"]]
+        synopsis = None
+        for option in node.args["options"]:
+            synopsis = option.args["value"].lower()
+            if option.name != "synopsis" or synopsis not in SYNOPSES:
+                self.report.add(option, *synopsis_problem(option.name, synopsis))
+        if found is None or not check_keep(found[0], self.report) or self.report.problems:
+            return None
+        return Keep(found[0], tuple(cut for cut in cuts if cut is not None), synopsis)
 
     def _row_query(self, name: str, node: exp.Expr, options: dict[str, Any]) -> RowQuery | None:
         if not self._takes(options, ROW_OPTIONS, "rows with lifetimes"):
             return None
-        if "restore" in options:
-            options["restore"] = options["restore"].lower() == "true"
+        for key in ("restore", "approximate"):
+            if key in options:
+                options[key] = options[key].lower() == "true"
         return analyze_rows(node, name, options, self.report)
 
     def _takes(self, options: Mapping[str, Any], known: tuple[str, ...], what: str) -> bool:
@@ -265,10 +278,13 @@ class StatementReader:
             elif key == "output" and value not in OUTPUTS:
                 message = f"there is no output {shown(value)!r}"
                 self.report.add(option, message, f"use {' or '.join(OUTPUTS)}")
+            elif key == "skew" and value != "replicate":
+                message = f"there is no skew {shown(value)!r}"
+                self.report.add(option, message, "use replicate, or leave it out")
             elif key in GUARANTEES:
                 self._check_guarantee(option, key, value)
             elif key == "technique" and not _is_name(value):
-                message = f"{shown(value)!r} is no name of a technique"
+                message = f"{shown(value)!r} is not the name of a technique"
                 self.report.add(option, message, QUERY_OPTION_HINT)
             options[key] = value
         return options
@@ -333,118 +349,3 @@ def _head(tokens: Sequence[Token]) -> int | None:
         if words[: len(start)] == start and words[size - 1 : size + 1] == ["AS", "SELECT"]:
             return None if named[0].token_type == TokenType.STRING else size
     return 0 if words[:1] == ["SELECT"] else None
-
-
-ORDER_HINT = "clauses come in the order SELECT, FROM, WHERE, GROUP BY, HAVING, EMIT EMPTY"
-_OPERATORS = {
-    TokenType.EQ,
-    TokenType.NEQ,
-    TokenType.LT,
-    TokenType.LTE,
-    TokenType.GT,
-    TokenType.GTE,
-    TokenType.PLUS,
-    TokenType.DASH,
-    TokenType.STAR,
-    TokenType.SLASH,
-}
-_BEFORE_NAME = _OPERATORS | {TokenType.L_PAREN, TokenType.COMMA, TokenType.SELECT, TokenType.WHERE}
-_AFTER_NAME = _OPERATORS | {TokenType.R_PAREN, TokenType.COMMA}
-# FORM is like FROM, and GARBAGE not like RANGE.
-LIKENESS = 0.7
-_STATEMENTS = ("CREATE", "DROP", "INSERT", "SELECT")
-_WORDS = (
-    "BETWEEN",
-    "CREATE",
-    "EMIT",
-    "EMPTY",
-    "FILTER",
-    "FROM",
-    "GROUP",
-    "HAVING",
-    "OFFSET",
-    "QUERY",
-    "RANGE",
-    "REPLACE",
-    "SELECT",
-    "SLIDE",
-    "WATTR",
-    "WHERE",
-)
-
-
-# What sqlglot says, by how it starts; what to say instead, and the hint.
-_REASONS = (
-    ("Expecting )", "expected )", "close each parenthesis that is open"),
-    ("Expecting (", "expected (", "open a parenthesis here"),
-    ("Expected table name", "expected the name of a stream", "write FROM stream [RANGE ...]"),
-    ("Expected type", "expected a type", "write a type such as DOUBLE"),
-    ("Required", "an expression is incomplete", "complete it, or leave out the word before"),
-    ("The number of provided", "too many arguments", "check the arguments of the function"),
-    ("Found multiple", "a clause stands twice", ORDER_HINT),
-)
-
-
-def explain(
-    error: RefusedError, tokens: Sequence[Token], statements: str = STATEMENT_HINT
-) -> tuple[int, str, str]:
-    """Where a text was refused, why, and what to write instead.
-
-    ``statements`` says what a text may start with.
-    """
-    token = error.token or (tokens[-1] if tokens else Token.string(""))
-    offset = token.end + 1 if error.after else token.start
-    if error.hint is not None:
-        return offset, error.reason, error.hint
-    name = _reserved_name(token, tokens)
-    if name is not None:
-        return name.start, *reserved(name.text)
-    for start, message, hint in _REASONS:
-        if error.reason.startswith(start):
-            place = "but the statement ends here" if error.after else f"at {shown(token.text)}"
-            return offset, f"{message}, {place}", hint
-    message = "the statement is incomplete" if error.after else f"unexpected {shown(token.text)}"
-    return offset, message, _hint(token, tokens, error.after) or statements
-
-
-def _reserved_name(token: Token, tokens: Sequence[Token]) -> Token | None:
-    """A word of the language at or before a place, where only a name or value can stand."""
-    at = next((i for i, candidate in enumerate(tokens) if candidate is token), 0)
-    for i in (at, at - 1):
-        around = [*tokens[i - 1 : i], *tokens[i + 1 : i + 2]] if i > 0 else []
-        word = tokens[i].text if len(around) == 2 and tokens[i].token_type != TokenType.VAR else ""
-        if not word.isidentifier() or not is_reserved(word):
-            continue
-        if around[0].token_type in _BEFORE_NAME and around[1].token_type in _AFTER_NAME:
-            return tokens[i]
-    return None
-
-
-def _hint(token: Token, tokens: Sequence[Token], after: bool) -> str | None:
-    """A misspelled keyword near the place, or else the order of clauses; None at the beginning."""
-    near = [token]
-    for previous, current in pairwise(tokens):
-        if current is token:
-            near.append(previous)
-    first = tokens[0] is token and not after
-    for candidate in near:
-        word = candidate.text.upper()
-        if word in ("GROUP", "ORDER"):
-            return f"write {word} BY"
-        known = _STATEMENTS if first else _WORDS
-        close = difflib.get_close_matches(word, known, n=1, cutoff=LIKENESS)
-        if close and word not in _WORDS and candidate.token_type == TokenType.VAR:
-            return f"did you mean {close[0]}?"
-    return None if first else ORDER_HINT
-
-
-def explain_token_error(text: str, tokens: Sequence[Token]) -> Problem:
-    """The place where a text could not even be cut into words."""
-    offset = tokens[-1].end + 1 if tokens else 0
-    while offset < len(text) - 1 and text[offset].isspace():
-        offset += 1
-    source = SourceText.slice(masked(text), offset, offset)
-    quote = text[offset : offset + 1]
-    if quote in ("'", '"', "`"):
-        return source.problem(offset, f"the quote {quote} is not closed", f"add {quote} at its end")
-    return source.problem(offset, "cannot be read from here on", "check quotes and comments")

@@ -55,6 +55,8 @@ WHERE NOT EXISTS (SELECT 1 AS `1` FROM payments [RANGE '1 hour'] AS p WHERE p.or
     inside: bool = False
     shown_as: RowOutput | None = None
     restored: bool = False
+    approximated: bool = False
+    replicated: bool = False
     groups: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     fills: bool = False
@@ -197,6 +199,14 @@ WHERE NOT EXISTS (SELECT 1 AS `1` FROM payments [RANGE '1 hour'] AS p WHERE p.or
         """Shows what lived only between two window ends once, at the next."""
         return replace(self, restored=True)
 
+    def approximate(self) -> RowBuilder:
+        """Lets sums of products of several streams' doubles be products of sums, per key."""
+        return replace(self, approximated=True)
+
+    def replicate(self) -> RowBuilder:
+        """Sends all streams but the first to every bucket on Spark, where a key is too hot."""
+        return replace(self, replicated=True)
+
     def sql(self) -> str:
         """The query as SQL text, which may still hold problems."""
         options = []
@@ -204,6 +214,10 @@ WHERE NOT EXISTS (SELECT 1 AS `1` FROM payments [RANGE '1 hour'] AS p WHERE p.or
             options.append(f"output = '{check_text(self.shown_as, 'an output')}'")
         if self.restored:
             options.append("restore = true")
+        if self.approximated:
+            options.append("approximate = true")
+        if self.replicated:
+            options.append("skew = 'replicate'")
         said = f" WITH ({', '.join(options)})" if options else ""
         body = self.select_text(self.inside)
         if self.lasting is not None:

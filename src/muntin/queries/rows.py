@@ -146,6 +146,8 @@ class RowQuery:
         lasts: How long results live whatever their parts do: ``Wstream(...)[RANGE t]``.
         restore: Show what lived only between two window ends once, at the next.
         output: How results that end early are shown; None if not said.
+        approximate: Whether sums of products of several streams' doubles may be products of sums.
+        skew: ``replicate`` sends all streams but the first to every bucket on Spark.
         aggregation: What is computed of the rows at each window end, if they are not shown; the
             body then is a selection without items.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.
@@ -170,6 +172,8 @@ ON o.id = p.id WHERE p.amount > 1
     lasts: int | None = None
     restore: bool = False
     output: RowOutput | None = None
+    approximate: bool = False
+    skew: Literal["replicate"] | None = None
     aggregation: Aggregation | None = None
     text: SourceText = field(default_factory=SourceText)
 
@@ -194,6 +198,10 @@ ON o.id = p.id WHERE p.amount > 1
             options.append(f"output = '{self.output}'")
         if self.restore:
             options.append("restore = true")
+        if self.approximate:
+            options.append("approximate = true")
+        if self.skew is not None:
+            options.append(f"skew = '{self.skew}'")
         said = f" WITH ({', '.join(options)})" if options else ""
         text = _Text(self).body(self.body)
         if self.lasts is not None:

@@ -57,6 +57,10 @@ class SourceText:
         """The whole lines of ``text`` that hold the characters ``start`` to ``end``."""
         return Lines(text).slice(start, end)
 
+    def at(self, moved: Moved) -> SourceText:
+        """The same text, for nodes whose places are those of another one."""
+        return SourceText(self.text, self.start, self.line, moved)
+
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1, of an offset into the whole text."""
         inside = min(max(offset - self.start, 0), len(self.text))

@@ -18,7 +18,7 @@ class ConsoleSink(DriverSink):
 
     Args:
         rows: How many rows of a query to print for each batch; the rest is counted.
-        file: Where to print; standard output unless said otherwise.
+        file: Where to print; standard output by default.
     """
 
     def __init__(self, rows: int = 20, file: IO[str] | None = None) -> None:

@@ -77,7 +77,7 @@ class MemorySink(DriverSink):
         Args:
             query: Its name.
             version: Which version of its columns, counted from 0, where a query was replaced
-                by one with other columns; all of them unless said otherwise.
+                by one with other columns; by default, all of them.
         """
         key = query.lower()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Edge estimates and shared samples against exact rates."""
+"""Edge estimates against exact rates."""
 
 from random import Random
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from muntin.errors import WindowError
-from muntin.planner import SampledEdges, edge_rate, estimate_edge_rate
+from muntin.planner import edge_rate, estimate_edge_rate
 from muntin.planner.edges.checks import FEW_SLIDES, checked_classes, reduced_classes
+from muntin.planner.edges.estimate import marked
 from muntin.windows.edges import reduce_classes
 
 
@@ -62,7 +63,7 @@ def test_too_entangled_sets_are_estimated():
     found = estimate_edge_rate(classes, budget=2000)
     assert not found.exact
     assert found.error < 0.01
-    assert found.rate == pytest.approx(SampledEdges(2**20).of(classes).rate, rel=0.01)
+    assert found.rate == pytest.approx(marked(reduced_classes(classes)).rate, rel=0.01)
 
 
 @pytest.mark.parametrize("trial", range(3))
@@ -74,41 +75,26 @@ def test_reduced_classes_of_many_slides(trial):
 
 
 @pytest.mark.parametrize("trial", range(4))
-def test_sampled_unions_are_within_their_error(trial):
-    sampled = SampledEdges()
-    first, second = drawn(10, 900, trial), drawn(15, 300, trial + 100)
-    shared = first[:4]
-    union = sampled.union(sampled.of(first), sampled.of(second + shared))
-    exact = float(edge_rate(first + second))
-    assert union.error < 0.01
-    assert union.rate == pytest.approx(exact, rel=union.error)
+def test_marked_classes_are_within_their_error(trial):
+    classes = reduced_classes(drawn(10, 900, trial) + drawn(15, 300, trial + 100))
+    found = marked(classes, 2**18)
+    assert found.error < 0.01
+    assert found.rate == pytest.approx(float(edge_rate(classes)), rel=found.error)
 
 
-def test_a_sampled_union_is_the_sample_of_the_union():
-    sampled = SampledEdges(2**14)
-    first, second = [(12, 0), (35, 1)], [(12, 0), (18, 4), (35, 3)]
-    union, whole = sampled.union(sampled.of(first), sampled.of(second)), sampled.of(first + second)
-    assert (union.words == whole.words).all()
-    assert union.classes == whole.classes
-    assert union.hits.tolist() == whole.hits.tolist()
-    assert union.marked.tolist() == whole.marked.tolist()
-    assert union.rate == pytest.approx(whole.rate, rel=1e-12)
-
-
-def test_sampled_classes_that_never_meet_have_their_exact_rate():
-    sampled = SampledEdges(2**12)
-    assert sampled.of([(10, 0), (10, 3), (10, 7)]).rate == pytest.approx(0.3, rel=1e-12)
-    assert sampled.of([(10**9, 5)]).rate == 1e-9
-    assert sampled.of([]).rate == 0
-    assert sampled.of([(1, 0)]).rate == 1
+def test_marked_classes_that_never_meet_have_their_exact_rate():
+    assert marked([(10, 0), (10, 3), (10, 7)], 2**12).rate == pytest.approx(0.3, rel=1e-12)
+    assert marked([(10**9, 5)], 2**12).rate == 1e-9
+    assert marked([], 2**12).rate == 0
+    assert marked([(1, 0)], 2**12).rate == 1
 
 
 @pytest.mark.parametrize("trial", range(10))
-def test_sampled_classes_that_meet_at_the_same_few_times_are_within_their_error(trial):
+def test_marked_classes_that_meet_at_the_same_few_times_are_within_their_error(trial):
     random = Random(trial)
-    classes = [(60 * random.randint(1, 240), 0) for _ in range(15)]
-    sample = SampledEdges().of(classes)
-    assert sample.rate == pytest.approx(float(edge_rate(classes)), rel=sample.error)
+    classes = reduced_classes([(60 * random.randint(1, 240), 0) for _ in range(15)])
+    found = marked(classes, 2**18)
+    assert found.rate == pytest.approx(float(edge_rate(classes)), rel=found.error)
 
 
 def test_thousands_of_dense_classes_are_estimated_from_a_sample():
@@ -123,18 +109,10 @@ def test_thousands_of_dense_classes_are_estimated_from_a_sample():
     assert found.rate == pytest.approx(marked.mean(), rel=0.01)
 
 
-def test_few_sampled_edges_have_a_large_stated_error():
-    assert SampledEdges().of([(60_000, 0), (90_000, 0)]).error > 0.1
+def test_few_marked_edges_have_a_large_stated_error():
+    assert marked([(60_000, 0), (90_000, 0)], 2**18).error > 0.1
 
 
-@pytest.mark.parametrize("positions", [0, -512, 1000])
-def test_sample_sizes_are_checked(positions):
-    with pytest.raises(WindowError, match="sample positions") as caught:
-        SampledEdges(positions)
-    assert "multiple of 512" in str(caught.value.hint)
-
-
-def test_bad_classes_are_refused_everywhere():
-    for ask in (estimate_edge_rate, SampledEdges().of):
-        with pytest.raises(WindowError, match="not positive"):
-            ask([(0, 3)])
+def test_bad_classes_are_refused():
+    with pytest.raises(WindowError, match="not positive"):
+        estimate_edge_rate([(0, 3)])

@@ -326,7 +326,7 @@ def test_techniques_are_not_taken_over_by_queries_alike() -> None:
         ),
         ("(prefer = 'speed')", "cannot prefer 'speed'"),
         ("(technique = 'a', technique = 'b')", "technique is given twice"),
-        ("(technique = 'a b')", "no name of a technique"),
+        ("(technique = 'a b')", "not the name of a technique"),
         ("technique = 'daba'", "expected ( after WITH"),
         ("(technique = 'daba'", "expected , or ) after an option"),
     ],

@@ -70,7 +70,7 @@ class PanesInv(NamedTuple):
     def slide(
         op: Any, state: PanesInv, ranges: Ints, partials: Store, answers: Store, first: int
     ) -> int:
-        """Two operations a partial."""
+        """Two operations per partial."""
         return keep_one_running(
             op, state.partials, state.running, state.head, partials, answers, first
         )

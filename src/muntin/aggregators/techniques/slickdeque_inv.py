@@ -101,7 +101,7 @@ class SlickDequeInv(NamedTuple):
     def slide(
         op: Any, state: SlickDequeInv, ranges: Ints, partials: Store, answers: Store, first: int
     ) -> int:
-        """Two operations a partial and range: answer j is that of range j."""
+        """Two operations per partial and range: answer j is that of range j."""
         if len(ranges) == 1:
             return keep_one_running(
                 op, state.partials, state.running, state.head, partials, answers, first
@@ -124,7 +124,7 @@ def keep_running(
 ) -> int:
     """Slide a full ring: each answer takes in the partial that comes and lets go of one.
 
-    Two operations an answer, whatever the range.
+    Two operations per answer, whatever the range.
     """
     capacity = len(ring)
     columns = len(ranges)

@@ -32,7 +32,7 @@ _LEAST = 3
 
 
 class LiveScreen(Screen):
-    """A picture that is drawn again some times a second; messages scroll above it.
+    """A picture that is drawn again several times per second; messages scroll above it.
 
     Args:
         console: The terminal.

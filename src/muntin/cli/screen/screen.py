@@ -39,7 +39,7 @@ class Screen(ABC):
 
     @abstractmethod
     def tick(self, running: PipelineRun) -> None:
-        """Show how it goes; called some times a second."""
+        """Show how it goes; called several times per second."""
 
     @abstractmethod
     def finish(self, running: PipelineRun, *, going_on: bool) -> None:

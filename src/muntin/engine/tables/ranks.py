@@ -1,4 +1,4 @@
-"""Ranks of what depends on one joined table only: found once a row of the table."""
+"""Ranks of what depends on one joined table only: found once per row of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL forms that are no plain function calls: CASE, CAST, IN, LIKE, IS, BETWEEN and the like."""
+"""SQL forms that are not plain function calls: CASE, CAST, IN, LIKE, IS, BETWEEN and the like."""
 
 from __future__ import annotations
 

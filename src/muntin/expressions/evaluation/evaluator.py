@@ -35,7 +35,7 @@ Run = Callable[[pa.Table], list[Evaluated]]
 class Evaluator:
     """Evaluates a fixed list of expressions, compiled once, on any number of batches.
 
-    Common parts of the expressions are computed once a batch. A plain column is handed over as
+    Common parts of the expressions are computed once per batch. A plain column is handed over as
     it is, a constant computed once for all batches.
 
     >>> from muntin.expressions import bind_text

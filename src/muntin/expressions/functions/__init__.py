@@ -1,4 +1,4 @@
-"""The allow-list, one family of functions a file."""
+"""The allow-list, one family of functions per file."""
 
 from muntin.expressions.functions import (
     arithmetic,

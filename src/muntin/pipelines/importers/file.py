@@ -97,7 +97,7 @@ class _Importer:
         return Imported(self._text(), notes, self.dialect, self.file, pipeline)
 
     def _remark_skipped(self) -> None:
-        """Statements that are no part of a pipeline."""
+        """Statements that are not part of a pipeline."""
         for number, entry in enumerate(self.entries):
             if isinstance(entry.foreign, Skipped):
                 self.notes.statement = number

@@ -160,7 +160,7 @@ class OptionTranslator:
 
     def _postgres(self) -> dict[str, str]:
         hint = "export MUNTIN_POSTGRES_URL=postgresql://...; tables are named after the queries"
-        self._note("the address of a database is no part of a file", hint)
+        self._note("the address of a database is not part of a file", hint)
         for key in ("url", "table-name", "dbtable", "driver", "username", "user", "password"):
             self._left.pop(key, None)
         return {"format": "postgres"}

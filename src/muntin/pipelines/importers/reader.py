@@ -19,11 +19,12 @@ from muntin.pipelines.importers.statements import (
     ForeignTable,
     Notes,
 )
-from muntin.queries.reader import StatementReader, explain_token_error
+from muntin.queries.reader import StatementReader
 from muntin.queries.secrets import masked
 from muntin.queries.source import Lines
 from muntin.queries.sql.depth import deep_stack
 from muntin.queries.sql.dialect import Muntin, strip_comments
+from muntin.queries.sql.refusals import explain_token_error
 
 Dialect: TypeAlias = Literal["spark", "flink"]
 _FLINK_WORDS = {"WATERMARK", "DESCRIPTOR", "HOP", "TUMBLE", "CUMULATE", "METADATA", "CONNECTOR"}

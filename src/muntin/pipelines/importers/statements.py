@@ -85,7 +85,7 @@ class ForeignQuery:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A statement that is no part of a pipeline."""
+    """A statement that is not part of a pipeline."""
 
     remark: Remark
 

@@ -100,7 +100,7 @@ class WindowTranslator:
         times += [call.expressions[0] for call in calls if call.expressions]
         for time in times:
             if time is not None and is_processing_time(time):
-                raise Refusal(time, "processing time is no time here", CLOCK_HINT)
+                raise Refusal(time, "processing time is not event time", CLOCK_HINT)
 
     def _drop_order(self) -> None:
         order = self.select.args.get("order")
@@ -162,7 +162,7 @@ class WindowTranslator:
         return window
 
     def _drop_times(self) -> None:
-        """The last moment of a window is no column of its own."""
+        """The last moment of a window is not a column of its own."""
         for node in [*self.select.expressions, *self._groups()]:
             inner = node.this if isinstance(node, exp.Alias) else node
             name = inner.name.lower() if isinstance(inner, exp.Anonymous | exp.Column) else ""

@@ -1,4 +1,4 @@
-"""What a plan is estimated to do, beside its queries alone: edges, and operations a second.
+"""What a plan is estimated to do, beside its queries alone: edges, and operations per second.
 
 Operations are aggregations, counted as the engine counts its own: a row that goes into a set of
 partials is one, a step of a running total over slices is one, what is read off it two. With
@@ -132,7 +132,7 @@ class Costs:
         return tuple(dict.fromkeys(e.timeline.column for e in plain if e.timeline.plain))
 
     def of_partials(self, place: int) -> float | None:
-        """Operations a second of one set of partials; None where ticks are no seconds."""
+        """Operations per second of one set of partials; None where ticks are not seconds."""
         node = self.plan.partials[place]
         ticks = self._ticks(place)
         if self.rate is None or ticks is None:

@@ -33,7 +33,7 @@ def render(
 
     Args:
         plan: What to show.
-        rate: Rows per second, if known: operations a second are then estimated.
+        rate: Rows per second, if known: operations per second are then estimated.
         notes: Sentences to attach to sets of partials, by their number.
         most: About how many queries to show one by one; all if not given.
     """
@@ -140,7 +140,7 @@ def _operations(costs: Costs) -> tuple[Fact, ...]:
     left_out = ", ".join(costs.without_seconds())
     found = costs.operations()
     if found is None:
-        text = f"operations a second are not known: {left_out} is no time" if left_out else ""
+        text = f"operations per second are not known: {left_out} is not a time" if left_out else ""
         return (Fact("rows_per_second", rate, text, aside=True),)
     shared, alone = found
     text = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from muntin.display import count
 from muntin.plan.explain.formats import FORMATS, Format, check_format
@@ -44,13 +44,18 @@ def explain_rows(
     plan: RowPlan,
     format: Format = "text",  # noqa: A002
     spread: Mapping[str, tuple[str, ...]] | None = None,
+    spanning: Collection[str] = (),
 ) -> str:
-    """A row plan in one of the formats of plans; ``spread`` as in `RoutedPlan`."""
+    """A row plan in one of the formats of plans; ``spread``, ``spanning`` as in `RoutedPlan`."""
     check_format(format, FORMATS)
-    return FORMATS[format](render_rows(plan, spread))
+    return FORMATS[format](render_rows(plan, spread, spanning))
 
 
-def render_rows(plan: RowPlan, spread: Mapping[str, tuple[str, ...]] | None = None) -> Item:
+def render_rows(
+    plan: RowPlan,
+    spread: Mapping[str, tuple[str, ...]] | None = None,
+    spanning: Collection[str] = (),
+) -> Item:
     """A row plan as a tree of items; ids and order do not change from run to run."""
     numbers = _Numbers()
     rows = {final.name: final for final in plan.finals}
@@ -65,7 +70,15 @@ def render_rows(plan: RowPlan, spread: Mapping[str, tuple[str, ...]] | None = No
             _final(final, numbers, None if spread is None else spread[final.name])
             for final in rows.values()
         ),
-        *(_joined(final, pairs.get(final.pairs), numbers) for final in plan.joined),
+        *(
+            _joined(
+                final,
+                pairs.get(final.pairs),
+                numbers,
+                None if spread is None else _shares(final.name, spread, spanning),
+            )
+            for final in plan.joined
+        ),
     )
     return Item("plan", "plan", "RowPlan", facts, children=children)
 
@@ -92,7 +105,9 @@ def _final(final: RowFinal, numbers: _Numbers, spread: tuple[str, ...] | None) -
     return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), (child.id,), (child,))
 
 
-def _joined(final: JoinFinal, rows: RowFinal | None, numbers: _Numbers) -> Item:
+def _joined(
+    final: JoinFinal, rows: RowFinal | None, numbers: _Numbers, spread: Fact | None
+) -> Item:
     """An aggregate over a join: its sides, or the operators that make its rows."""
     if rows is None:
         children = tuple(_side(final, side, numbers) for side in final.sides)
@@ -100,15 +115,26 @@ def _joined(final: JoinFinal, rows: RowFinal | None, numbers: _Numbers) -> Item:
     else:
         children = (_Operators(rows, numbers).item(rows.root),)
         way = "by pairs: the rows of the join are made, and aggregated at each window end"
+        if final.lived:
+            way = "by pairs: each row of the join is made once, for all windows that see it"
     computed = ", ".join(call_text(call) for call in final.calls)
     facts = [
         Fact("way", final.way, way),
         Fact("why", final.why, f"because {final.why}", aside=True),
         Fact("computes", computed, f"computes {computed}" if computed else "", aside=True),
         Fact("streams", final.streams, _least(final.streams), aside=True),
+        *([] if spread is None else [spread]),
     ]
     ids = tuple(child.id for child in children)
     return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), ids, children)
+
+
+def _shares(name: str, spread: Mapping[str, tuple[str, ...]], spanning: Collection[str]) -> Fact:
+    """What the rows of an aggregate over a join are spread by, and who has whole groups."""
+    told = _spread(spread[name])
+    if name in spanning and spread[name]:
+        told += "; groups span buckets, whose accumulators are merged at the end of each batch"
+    return Fact("spread", spread[name], told, aside=True)
 
 
 def call_text(call: JoinCall) -> str:
@@ -209,6 +235,8 @@ class _Operators:
 
     def _name(self, node: Node) -> str:
         if isinstance(node, Windowed):
+            if node.retroactive:
+                return f"{node.stream} [RETROACTIVE]"
             ever = node.range is None
             window = "UNBOUNDED" if ever else f"RANGE {_length(node.range or 0, self.final)}"
             return f"{node.stream} [{window}]{_tables(node)}"
@@ -257,6 +285,8 @@ def _column(node: Node, place: int) -> str:
 def _keeps(node: Node) -> str:
     """What an operator keeps, and why."""
     why = _LABELS[node.label]
+    if isinstance(node, Windowed) and node.retroactive:
+        return "keeps the relation: an update holds for rows that came before it, too"
     if isinstance(node, Windowed | Select | Union):
         return f"keeps nothing: rows pass with their lifetimes; {why}"
     if isinstance(node, Join):

@@ -3,7 +3,8 @@
 The estimate draws edges, not times: a class in proportion to its own rate, then one of its edges
 at random. An edge that lies in c classes is c times as likely to be drawn, so the mean of 1/c
 over the draws, times the sum of the classes' rates, is the rate of the union. Rare edges cost
-no more than frequent ones, and where classes hardly overlap there is hardly any error.
+no more than frequent ones, and where classes hardly overlap there is hardly any error. Thousands of
+classes with dense edges are estimated from marked times instead.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ import numpy.typing as npt
 
 from muntin.planner.edges.checks import reduced_classes
 from muntin.planner.edges.counts import rate_within
-from muntin.planner.edges.sample import SampledEdges
 from muntin.windows.edges import EdgeClass
 
 # Classes looked at while digits are eliminated, before the rate is estimated; about 0.1 s.
@@ -36,8 +36,12 @@ REMAINDERS = 10**8
 SURE = 2.576
 # More classes than this are not worth an attempt at exactness, and drawing edges one by one is
 # slow: where they are dense, marking a million times is faster and better.
-MANY_CLASSES, MANY_POSITIONS = 2000, 2**20
+MANY_CLASSES, POSITIONS = 2000, 2**20
 WANTED_ERROR = 0.01
+# The stretches of consecutive times that are marked: within one, a class has its share of edges
+# but for one, which no independent times would give. By Student's t of eight, the standard errors
+# that hold 99 of 100 times.
+RUNS, SURE_OF_RUNS, SEED = 8, 3.499, 5
 
 
 @dataclass(frozen=True)
@@ -86,14 +90,44 @@ def estimate_edge_rate(
 @lru_cache(maxsize=64)
 def _estimated(kept: tuple[EdgeClass, ...], budget: int) -> EdgeEstimate:
     if len(kept) > MANY_CLASSES:
-        sample = SampledEdges(MANY_POSITIONS).of(kept)
-        if sample.error <= WANTED_ERROR:
-            return EdgeEstimate(sample.rate, sample.error, exact=False, fraction=None)
-        return _drawn(kept)
+        found = marked(kept)
+        return found if found.error <= WANTED_ERROR else _drawn(kept)
     fraction = rate_within(kept, budget)
     if fraction is not None:
         return EdgeEstimate(float(fraction), 0.0, exact=True, fraction=fraction)
     return _drawn(kept)
+
+
+def marked(classes: Sequence[EdgeClass], positions: int = POSITIONS) -> EdgeEstimate:
+    """The sum of the classes' rates, less what they share at a fixed sample of times.
+
+    Only shared edges are estimated, so classes that never meet have their exact rate. The error is
+    from the larger of two deviations: of as many independent edges, and between the runs of the
+    sample, which is larger where many classes meet at the same few times. It is large where few
+    edges are in the sample.
+
+    >>> found = marked([(2, 0), (3, 0), (4, 0), (5, 0)])
+    >>> round(found.rate, 2), found.error < 0.01
+    (0.73, True)
+    """
+    length = positions // RUNS
+    begins = np.random.default_rng(SEED).integers(2**61, 2**62, RUNS).tolist()
+    marks = np.zeros((RUNS, length), dtype=np.bool_)
+    hits = np.zeros(RUNS, dtype=np.int64)
+    for slide, shift in classes:
+        for run, begin in enumerate(begins):
+            first = (shift - begin) % slide
+            marks[run, first::slide] = True
+            hits[run] += max(0, -((first - length) // slide))
+    shared = hits - marks.sum(axis=1, dtype=np.int64)
+    total = sum(1 / slide for slide, _ in classes)
+    rate = total - int(shared.sum()) / positions
+    rate = min(1.0, max(rate, total / max(1, len(classes))))
+    if len(classes) < 2:
+        return EdgeEstimate(rate, 0.0, exact=False, fraction=None)
+    alone = SURE * sqrt(int(shared.sum())) + SURE**2
+    between = SURE_OF_RUNS * sqrt(RUNS) * float(shared.std(ddof=1))
+    return EdgeEstimate(rate, max(alone, between) / (positions * rate), exact=False, fraction=None)
 
 
 def _drawn(classes: Sequence[EdgeClass]) -> EdgeEstimate:

@@ -109,6 +109,7 @@ class Binding:
         self._keys: dict[tuple[int, ...], tuple[Query, Hashable]] = {}
         self._predicates: dict[int, dict[Hashable, Bound]] = {}
         self._binders: dict[int, Binder] = {}
+        self._axes: dict[Hashable, Axis] = {}
 
     def bind(self, query: Query) -> BoundQuery:
         """As :func:`bind_query`."""
@@ -127,8 +128,14 @@ class Binding:
             bare = related.named(replace(query, where=None))
             self._shown[key] = _Binder(bare, relation, self._timeline, told=self._told).bind()
         predicate = self._predicate(query, related)
-        axis = _Binder(query, relation, self._timeline).axis()
-        return self._shown[key].asked_by(query, axis, predicate)
+        return self._shown[key].asked_by(query, self._axis(query, relation), predicate)
+
+    def _axis(self, query: Query, relation: Relation) -> Axis:
+        """What the query's window is measured by; a window is checked once."""
+        key = id(relation), query.time, query.window
+        if key not in self._axes:
+            self._axes[key] = _Binder(query, relation, self._timeline).axis()
+        return self._axes[key]
 
     def _key(self, query: Query) -> Hashable:
         """What a query shows; queries that were read alike have it in common, node by node."""

@@ -27,7 +27,7 @@ def share(draft: Draft) -> Draft:
     [('a', ((4, 0), (6, 0))), ('b', ((9, 0),))]
     """
     bound = tuple(
-        replace(query, axis=(*query.axis[:2], owner))
+        query.asked_by(query.query, (*query.axis[:2], owner), query.predicate)
         for query, owner in zip(draft.bound, draft.sharing.owners, strict=True)
     )
     windows: dict[Axis, dict[Window, None]] = {}

@@ -62,7 +62,7 @@ class Sample:
         return bool(multiples.all() and (not self.whole or not np.any(self.whole % periods)))
 
     def mark(self, groups: Groups) -> Words:
-        """One row of bits a group: which positions are its edges."""
+        """One row of bits per group: which positions are its edges."""
         period, first, second = in_units(groups, self.origin, self.unit)
         columns = len(self.positions) if self.runs else -(-len(self.positions) // WORD)
         bits = np.zeros((len(groups), columns), dtype=np.uint64)

@@ -170,6 +170,9 @@ class _Analysis:
             self._check_internal(query, node)
         if query.aggregation is not None:
             self._check_aggregation(query, node)
+        elif query.approximate:
+            hint = "leave it out: it is for sums of products of several streams' columns"
+            self.report.add(node, "approximate without an aggregate", hint)
         shows_ends = query.slide is not None
         if query.restore and (not shows_ends or query.show == "dstream"):
             hint = "it shows what lived between two window ends: add SLIDE"
@@ -189,7 +192,6 @@ class _Analysis:
             "INTERNAL": query.internal and query.lasts is None,
             "restore": query.restore,
             "output": query.output is not None,
-            "a table beside streams": bool(query.body.tables),
             "EMIT UNMATCHED": any(source.whole for source in query.body.sources),
         }
         for what, found in refused.items():

@@ -61,8 +61,7 @@ class Template:
         if where is not None:
             texts = {self.starts[place]: tokens[place].text for place in self.constants}
             where = _with_constants(where, texts)
-        moved = replace(text, moved=Moved(self.starts, own))
-        return self._as(name, window, where, moved)
+        return self._as(name, window, where, text.at(Moved(self.starts, own)))
 
     def query_where(
         self,
@@ -83,10 +82,10 @@ class Template:
         starts = [word.start for word in words]
         theirs = (*self.starts, *[_APART + start for start in starts])
         own = (*[token.start for token in others], *starts)
-        return self._as(name, window, where, replace(text, moved=Moved(theirs, own)))
+        return self._as(name, window, where, text.at(Moved(theirs, own)))
 
     def _as(self, name: str, window: Window, where: exp.Expr | None, text: SourceText) -> Query:
-        return replace(self.query, name=name, window=window, where=where, text=text)
+        return self.query.alike(name, window, where, text)
 
     def _window(self, tokens: Sequence[Token]) -> Window | None:
         values: dict[str, int | str] = {}
@@ -115,12 +114,13 @@ class Templates:
 
         ``read`` reads one expression of its WHERE.
         """
-        template = self._known.get(_key(tokens))
+        key = _key(tokens)
+        template = self._known.get(key)
         query = None if template is None else template.query_of(name, tokens, text)
         if template is not None and query is not None:
             return query, tokens[template.stream].start
         clauses = Clauses.of(tokens)
-        template = None if clauses is None else self._known.get(_key(clauses.others))
+        template = None if clauses is None else self._known.get(clauses.key_of_others(key))
         if clauses is None or template is None:
             return None
         query = template.query_where(name, clauses, text, self._conditions, read)
@@ -151,6 +151,7 @@ class Clauses:
 
     where: Sequence[Token]
     others: Sequence[Token]
+    begin: int
 
     @classmethod
     def of(cls, tokens: Sequence[Token]) -> Clauses | None:
@@ -162,7 +163,13 @@ class Clauses:
         begin = kinds.index(TokenType.WHERE) + 1
         ends = (place for place, kind in enumerate(kinds) if kind in _AFTER_WHERE)
         end = next((place for place in ends if place >= begin), len(kinds))
-        return cls(tokens[begin:end], [*tokens[:begin], *tokens[end:]])
+        return cls(tokens[begin:end], [*tokens[:begin], *tokens[end:]], begin)
+
+    def key_of_others(self, key: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+        """What tells the other words, given what tells all of them."""
+        size, begin = len(key) // 2, self.begin
+        end = begin + len(self.where)
+        return (*key[:begin], *key[end : size + begin], *key[size + end :])
 
 
 def _key(tokens: Sequence[Token]) -> tuple[Hashable, ...]:
@@ -222,7 +229,7 @@ def _with_constants(node: exp.Expr, texts: Mapping[int, str]) -> exp.Expr:
 
 
 def _value(token: Token) -> int | str | None:
-    """What a word means as a range, slide or offset; None where it is no such word."""
+    """What a word means as a range, slide or offset; None where it is not such a word."""
     if token.token_type == TokenType.STRING:
         return token.text
     if token.text.isascii() and token.text.isdigit() and len(token.text) <= MAX_DIGITS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,10 +11,14 @@ from sqlglot import exp
 from muntin.aggregates import names
 from muntin.aggregates.registry import constants_of, reserve
 from muntin.expressions.binding.binder import known_names
+from muntin.expressions.tree import structure
 from muntin.queries.sql.dialect import is_reserved
 from muntin.queries.sql.grammar import AGGREGATE_NAMES, Grammar
 from muntin.queries.sql.normalize import canonical_text, take
 
+# Texts of calls by their structure: queries of a set have few different ones.
+_MOST_TEXTS = 1 << 12
+_texts: dict[Hashable, str] = {}
 AGGREGATES_ELSEWHERE = frozenset(name.lower() for name in AGGREGATE_NAMES)
 
 
@@ -72,7 +76,13 @@ class AggregateCall:
     @cached_property
     def key(self) -> str:
         """The call's canonical text, such as ``sum(price * vol)``."""
-        return canonical_text(self.node)
+        asked = structure(self.node)
+        known = _texts.get(asked)
+        if known is None:
+            if len(_texts) >= _MOST_TEXTS:
+                _texts.clear()
+            known = _texts[asked] = canonical_text(self.node)
+        return known
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AggregateCall) and self.key == other.key

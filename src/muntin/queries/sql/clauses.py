@@ -26,7 +26,8 @@ class WindowClause(exp.Expression):
     ends or starts lie on the slide, ``time`` is the identifier of the time column if named.
     ``now`` is a range of one tick, and ``internal`` says that results never end. Questions may say
     when the window ends (``as_of``: a word or a literal), that it be ``aligned`` with what is kept,
-    and how wide bounds may be (``within``, in percent).
+    and how wide bounds may be (``within``, in percent). Keeps of rows, and questions about them,
+    may count rows by ``partition``, a list of columns.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -42,6 +43,7 @@ class WindowClause(exp.Expression):
         "as_of": False,
         "aligned": False,
         "within": False,
+        "partition": False,
     }
 
 
@@ -72,13 +74,14 @@ class DropQueryNode(exp.Expression):
 
 
 class CreateKeepNode(exp.Expression):
-    """CREATE [OR REPLACE] KEEP ``this`` AS ``expression`` [CUT (``cuts``)]."""
+    """CREATE [OR REPLACE] KEEP ``this`` [``options``] AS ``expression`` [CUT (``cuts``)]."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "expression": True,
         "replace": False,
         "cuts": False,
+        "options": False,
     }
 
 

@@ -19,7 +19,7 @@ from muntin.queries.sql.clauses import (
     InsertNode,
     OptionNode,
 )
-from muntin.queries.sql.grammar import Grammar
+from muntin.queries.sql.keeps import KeepGrammar
 
 EXAMPLES = {
     "stream": "CREATE STREAM trades (ts TIMESTAMP, vol BIGINT) WITH (format = 'csv', path = 'in')",
@@ -30,8 +30,8 @@ INSERT_HINT = "write INSERT INTO sink SELECT ..."
 OPTION_HINT = "write WITH (format = 'parquet', path = 'data')"
 VALUE_HINT = "write a string such as 'csv', a number, TRUE or FALSE"
 FILE_HINT = (
-    "a statement of a file starts with SELECT, INSERT INTO, DROP QUERY,"
-    " or CREATE and QUERY, STREAM, TABLE or SINK"
+    "a statement of a file starts with SELECT, INSERT INTO, DROP QUERY, DROP KEEP,"
+    " or CREATE and QUERY, STREAM, TABLE, SINK or KEEP"
 )
 # What people bring along from other systems' declarations of columns.
 _CONSTRAINTS = {
@@ -49,12 +49,12 @@ _SIGNS = {TokenType.DASH, TokenType.PLUS}
 _TRUTHS = {TokenType.TRUE, TokenType.FALSE}
 
 
-class FileGrammar(Grammar):
+class FileGrammar(KeepGrammar):
     """Reads the statements of a SQL file, one at a time."""
 
     STATEMENT_HINT: ClassVar[str] = FILE_HINT
     CREATE_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
-        **Grammar.CREATE_PARSERS,
+        **KeepGrammar.CREATE_PARSERS,
         "STREAM": lambda self, replace: self._parse_create_source("stream", replace),
         "TABLE": lambda self, replace: self._parse_create_source("table", replace),
         "SINK": lambda self, replace: self._parse_create_sink(replace),

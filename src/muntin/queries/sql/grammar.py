@@ -30,10 +30,11 @@ _OPEN = TokenType.L_PAREN
 _NULLS = (["IGNORE", "NULLS"], ["RESPECT", "NULLS"])
 _AFTER_NAME = (TokenType.R_PAREN, TokenType.COMMA)
 STATEMENT_HINT = "a statement starts with SELECT, CREATE QUERY or DROP QUERY"
-_TRUE_OR_FALSE = ("restore", "bounds")
+_TRUE_OR_FALSE = ("restore", "bounds", "approximate")
 _WHOLE_NUMBERS = ("cap_values", "cap_bytes")
 QUERY_OPTIONS = (
-    "technique", "prefer", "output", "restore", "bounds", "on_cap", "cap_values", "cap_bytes",
+    "technique", "prefer", "output", "restore", "approximate", "skew", "bounds", "on_cap",
+    "cap_values", "cap_bytes",
 )  # fmt: skip
 QUERY_OPTION_HINT = (
     "write WITH (technique = 'daba'), WITH (prefer = 'latency'), WITH (output = 'changes')"

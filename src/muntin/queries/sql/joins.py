@@ -119,7 +119,7 @@ class JoinGrammar(_Base):
         return True
 
     def _parse_join_words(self) -> tuple[str, ...] | None:
-        """Reads up to JOIN, and gives the words; None if these are no words of a join."""
+        """Reads up to JOIN, and gives the words; None if these are not words of a join."""
         opening, index = self._curr, self._index
         method, side, kind = self._parse_join_parts()
         words = [part.text.upper() for part in (method, side, kind) if part is not None]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import TokenError
@@ -19,7 +21,7 @@ from muntin.queries.catalog import (
     ParsedFile,
     Statement,
 )
-from muntin.queries.reader import QueryNames, StatementReader, explain_token_error
+from muntin.queries.reader import QueryNames, StatementReader
 from muntin.queries.source import Lines, check_text
 from muntin.queries.sql.depth import deep_stack
 from muntin.queries.sql.dialect import Muntin, strip_comments, tokenizer
@@ -27,6 +29,7 @@ from muntin.queries.sql.files import FileGrammar
 from muntin.queries.sql.grammar import Grammar
 from muntin.queries.sql.keeps import OnlyKeepGrammar
 from muntin.queries.sql.normalize import normalize
+from muntin.queries.sql.refusals import explain_token_error
 
 
 def parse(
@@ -152,21 +155,26 @@ def given_names(text: str) -> set[str]:
 
 def _given_names(tokens: Sequence[Token], kind: str = "QUERY") -> dict[str, str]:
     """Every word behind CREATE QUERY or CREATE OR REPLACE QUERY, by its lower case."""
-    return {
-        name.text.lower(): name.text
-        for before, word, name in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if before.token_type in (TokenType.CREATE, TokenType.REPLACE) and word.text.upper() == kind
-    }
+    kinds = [token.token_type for token in tokens[:-2]]
+    places = sorted([*_places(kinds, TokenType.CREATE), *_places(kinds, TokenType.REPLACE)])
+    names = [tokens[place + 2].text for place in places if tokens[place + 1].text.upper() == kind]
+    return {name.lower(): name for name in names}
+
+
+def _places(kinds: Sequence[TokenType], wanted: TokenType) -> Iterator[int]:
+    """Where tokens of one kind stand."""
+    place = -1
+    with suppress(ValueError):
+        while True:
+            place = kinds.index(wanted, place + 1)
+            yield place
 
 
 def _split(tokens: list[Token], whole: bool) -> list[list[Token]]:
     """The tokens of each statement; the last one is left out where the text broke off."""
-    chunks: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type == TokenType.SEMICOLON:
-            chunks.append([])
-        else:
-            chunks[-1].append(token)
+    kinds = [token.token_type for token in tokens]
+    bounds = [-1, *_places(kinds, TokenType.SEMICOLON), len(tokens)]
+    chunks = [tokens[low + 1 : high] for low, high in pairwise(bounds)]
     if not whole:
         chunks.pop()
     return [chunk for chunk in chunks if chunk]

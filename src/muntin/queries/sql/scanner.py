@@ -66,21 +66,28 @@ class Scanner(TokenizerCore):
             super()._scan(check_semicolon)
             return
         tokens = self.tokens
-        finders = {_LETTER: self._word, _DIGIT: self._number, _SIGN: self._sign}
+        sql, known = self.sql, self._known
+        finders = {_DIGIT: self._number, _SIGN: self._sign}
         if self._plain_quotes:
             finders[_QUOTE] = self._string
         current, line, line_start, careful = 0, 1, 0, False
-        for start, end, kind in _items(self.sql):
+        for start, end, kind in _items(sql):
             if start < current:
                 continue
             if kind == _NEWLINE:
                 line, line_start = line + 1, start + 1
                 continue
-            found = None if careful or kind not in finders else finders[kind](start, end)
+            found: Found | None = None
+            if careful:
+                pass
+            elif kind == _LETTER:
+                found = known.get(sql[start : end + 1])
+            elif kind in finders:
+                found = finders[kind](start, end)
             if found is not None:
-                current = start + found[2]
-                token = Token(found[0], found[1], line, current - line_start, start, current - 1)
-                tokens.append(token)
+                what, text, length = found
+                current = start + length
+                tokens.append(Token(what, text, line, current - line_start, start, current - 1))
                 continue
             count = len(tokens)
             self._scan_one(start, line, start + 1 - line_start)
@@ -109,9 +116,6 @@ class Scanner(TokenizerCore):
             self._scan_identifier(self.identifiers[self._char])
         elif not self._char.isspace():
             self._scan_keywords()
-
-    def _word(self, start: int, end: int) -> Found | None:
-        return self._known.get(self.sql[start : end + 1])
 
     def _sign(self, start: int, _end: int) -> Found | None:
         sql, known = self.sql, self._known
@@ -176,7 +180,7 @@ class Scanner(TokenizerCore):
 
 
 def _items(sql: str) -> Iterable[tuple[int, int, int]]:
-    """The start, end and kind of each word or number, and of each sign that is no blank."""
+    """The start, end and kind of each word or number, and of each sign that is not a blank."""
     codes = np.frombuffer(sql.encode("utf-32-le", "surrogatepass"), np.uint32)
     kinds = _KINDS[np.minimum(codes, 128)]
     in_word = (kinds == _LETTER) | (kinds == _DIGIT)

@@ -28,6 +28,9 @@ def copy_text(number: int, load: Load, width: int) -> Iterator[memoryview]:
     """
     padding = [text(_NULL)] * (width - load.rows.num_columns)
     for batch in load.rows.to_batches(max_chunksize=_CHUNK):
+        if not batch.num_rows:
+            # The memory of no text need not be empty.
+            continue
         values = [
             _escaped(_checked(load.table, field.name, column_text(load.table, field.name, column)))
             for field, column in zip(batch.schema, batch.columns, strict=True)

@@ -76,7 +76,7 @@ class Output(Mapping[str, pa.Table]):
         Args:
             query: Its name.
             version: Which version of its columns, counted from 0, where a query was replaced
-                by one with other columns; all of them unless said otherwise.
+                by one with other columns; by default, all of them.
         """
         for _ in range(_LOOKS):
             entries = self._entries(query, version)
