@@ -10,7 +10,7 @@ import pytest
 from expressions import conformance
 from expressions.conformance import Answer
 from muntin.expressions import Bound, Evaluated, Evaluator, bind_text
-from muntin.expressions.evaluation import evaluator
+from muntin.expressions.evaluation import program
 from muntin.expressions.registry import functions
 
 CASES = conformance.cases()
@@ -77,7 +77,7 @@ def test_many_expressions_at_once(
     paired: bool, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With and without polars' optimizer, which shares common parts."""
-    monkeypatch.setattr(evaluator, "SMALL", small)
+    monkeypatch.setattr(program, "SMALL", small)
     texts = [text for text in CASES if conformance.uses_pairs(text) is paired]
     batch = tables()[paired]
     assert not wrong(together(batch, texts), list(range(batch.num_rows)))
@@ -94,7 +94,7 @@ def test_one_row_at_a_time(paired: bool) -> None:
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_chunks_do_not_matter(paired: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluator, "SMALL", 0)
+    monkeypatch.setattr(program, "SMALL", 0)
     texts = [text for text in CASES if conformance.uses_pairs(text) is paired]
     batch = tables()[paired]
     cut = pa.concat_tables([batch.slice(0, 5), batch.slice(5, 0), batch.slice(5)])

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from expressions import conformance
 from muntin.expressions import BindingError, Bound, Evaluator, bind, bind_text
-from muntin.expressions.evaluation import evaluator as program
-from muntin.expressions.evaluation.evaluator import Program
+from muntin.expressions.evaluation import program
+from muntin.expressions.evaluation.program import Program
 
 # Two constants of every type; a NULL is the third.
 CONSTANTS = {

@@ -48,6 +48,34 @@ def test_workers_run_this_interpreter_with_one_thread(spark: Any) -> None:
     assert [row.value for row in rows] == [sys.executable, "1", "1"]
 
 
+def test_workers_are_forked_with_what_tasks_import(spark: Any) -> None:
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            command = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().decode().split("\0")
+            yield pa.RecordBatch.from_pydict({"value": [command[2], str("numba" in sys.modules)]})
+
+    rows = spark.range(1).coalesce(1).mapInArrow(look, "value string").collect()
+    assert [row.value for row in rows] == ["muntin.spark.environment.daemon", "True"]
+
+
+def test_no_thread_runs_when_workers_are_forked() -> None:
+    program = """if True:
+        import os, sys
+        from muntin.spark.environment.daemon import LOADED, load
+        load()
+        assert not [name for name in LOADED if name not in sys.modules]
+        assert not {"polars", "duckdb"} & set(sys.modules)
+        tasks = "/proc/self/task"
+        names = (open(f"{tasks}/{each}/comm").read() for each in os.listdir(tasks))
+        print(sorted({name.strip() for name in names} - {"jemalloc_bg_thd"}))
+    """
+    environment = {**os.environ, **settings.ONE_THREAD}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, check=True
+    )
+    assert done.stdout == b"['python']\n"
+
+
 def test_the_active_session_is_taken_as_it_is(spark: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

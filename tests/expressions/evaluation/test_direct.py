@@ -8,7 +8,7 @@ import pytest
 
 from muntin.expressions import Evaluator, bind_text
 from muntin.expressions.evaluation.direct import Direct, is_direct
-from muntin.expressions.evaluation.evaluator import Program
+from muntin.expressions.evaluation.program import Program
 
 TEXTS = (
     "a + b",

@@ -18,6 +18,7 @@ ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 ANSI = "spark.sql.ansi.enabled"
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+DAEMON = "spark.python.daemon.module"
 JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 # Spark looks through the message of a stream that is stopped with a regular expression that
 # nests as deep as the message is long.
@@ -105,6 +106,8 @@ def default_settings(master: str | None) -> dict[str, str]:
     cores = local_cores(master)
     if cores is not None:
         settings["spark.sql.shuffle.partitions"] = str(cores)
+        # Elsewhere, Muntin may be sent to workers that start without it.
+        settings[DAEMON] = "muntin.spark.environment.daemon"
     if cores is not None or (master or "").startswith(_LOOPBACK):
         # A laptop changes networks; a session on one machine needs none.
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
