@@ -48,15 +48,15 @@ class Scale:
 
 FULL = Scale(
     (
+        Load("different predicates, as bench peers asks", workloads.unlike, 256, 0.15),
         Load("queries that differ in window and constant", workloads.thresholds, 10_000, 5),
         Load("queries that differ in all but their stream", workloads.combinations, 10_000, 5),
         Load("different windows", workloads.windows, 3_000, 2),
         Load("comparisons with OR in one condition", workloads.alternatives, 5_000, 1),
-        Load("different predicates, as bench peers asks", workloads.unlike, 256, 0.15),
     ),
     running=256,
     limit=0.2,
-    repeats=3,
+    repeats=5,
     starts=STARTS,
 )
 QUICK = Scale(
