@@ -58,8 +58,8 @@ def drawn(seed: int) -> tuple[pa.Table, str]:
     return table, "\n".join(lines)
 
 
-def answers(table: pa.Table, sql: str) -> dict[str, pa.Table]:
-    engine = LocalEngine(build_plan(queries(sql), table.schema, "t"))
+def answers(table: pa.Table, sql: str, threads: int = 1) -> dict[str, pa.Table]:
+    engine = LocalEngine(build_plan(queries(sql), table.schema, "t"), threads=threads)
     engine.feed(table)
     return engine.close()
 
@@ -100,6 +100,8 @@ def test_all_ways_agree_with_recomputation(seed: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(ungrouped, "_FEW", 0)
     monkeypatch.setattr(ungrouped, "_READS", 1 << 30)
     found = {"sweep": answers(table, sql)}
+    monkeypatch.setattr("muntin.engine.answers.sweep._SHARE", 1)
+    found["sweep by three threads"] = answers(table, sql, threads=3)
     additive = "max" not in sql
     assert set(made) == ({"Sweep"} if additive else set())
     made.clear()
@@ -112,6 +114,7 @@ def test_all_ways_agree_with_recomputation(seed: int, monkeypatch: pytest.Monkey
         Scan, "_costs", lambda self, runs: dear[: runs.size, : len(self._ranks)] + 0 * runs[:, None]
     )
     found["scan"] = answers(table, sql)
+    found["scan by three threads"] = answers(table, sql, threads=3)
     assert (made == []) == (not additive)
     assert " OR " in sql or "Sweep" not in made
     monkeypatch.setattr(ungrouped, "_READS", -1)

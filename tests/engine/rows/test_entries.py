@@ -16,6 +16,7 @@ from muntin.engine.rows.entries import (
     find_entries,
     number_cells,
     number_neighbours,
+    number_rare_cells,
     number_runs,
 )
 from muntin.engine.rows.selection import Selector
@@ -80,12 +81,19 @@ def test_cells_of_rows_slice_by_slice(seed: int) -> None:
     assert list(zip(owners.tolist(), found.tolist(), strict=True)) == pairs
     wanted = [-1 if c < 0 else pairs.index((s, c)) for s, c in zip(slices, codes, strict=True)]
     assert ids.tolist() == wanted
+    ids, owners, found = number_rare_cells(np.array(slices), np.array(codes), size)
+    listed = list(zip(owners.tolist(), found.tolist(), strict=True))
+    assert listed == sorted(listed, key=lambda each: each[0])
+    assert sorted(listed) == pairs
+    wanted = [-1 if c < 0 else listed.index((s, c)) for s, c in zip(slices, codes, strict=True)]
+    assert ids.tolist() == wanted
 
 
 def test_rows_out_of_order_or_without_a_slice_are_left_to_others() -> None:
     codes = np.zeros(3, np.int64)
     for slices in ([1, 0, 0], [-1, 0, 1]):
         assert number_cells(np.array(slices), codes, 1)[0].size == 0
+        assert number_rare_cells(np.array(slices), codes, 1)[0].size == 0
     assert number_runs(np.array([3, 2]))[0].size == 0
     ids, starts = number_runs(np.array([-5, -5, 0, 7, 7]))
     assert (ids.tolist(), starts.tolist()) == ([0, 0, 1, 2, 2], [-5, 0, 7])

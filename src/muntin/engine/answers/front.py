@@ -124,7 +124,8 @@ class Answerer:
         node = self.plan.partials[index]
         batches = store.batches()
         entries = Unmerged.of(batches) if batches is not None and not node.grouping else None
-        return StageB(node, store.table, self.plan.slicings[node.slicing], entries)
+        slicing = self.plan.slicings[node.slicing]
+        return StageB(node, store.table, slicing, entries, self._threads)
 
     def _answer_parts(
         self,

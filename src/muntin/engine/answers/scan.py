@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
-from muntin.engine.answers.unmerged import Lanes
+from muntin.engine.answers.unmerged import Lanes, side_by_side
 from muntin.engine.answers.windows import Asking
 from muntin.predicates import Shape
 
@@ -31,23 +31,33 @@ _MOST_RANKS = 1 << 25
 class Scan:
     """Scans over entries in order of time; ``begins`` says where each slice's begin.
 
+    The entries of piece p have the cells ``numbers[codes[p]]``, whose ranks are ``ranks``.
     ``cost`` is in totals that a sweep would read in the same time. ``steps`` counts aggregations
     as they are done.
     """
 
     def __init__(
-        self, asking: Asking, begins: Ints, codes: Ints, shape: Shape, members: Sequence[int]
+        self,
+        asking: Asking,
+        begins: Ints,
+        codes: Sequence[Ints],
+        numbers: Ints,
+        ranks: Sequence[Ints],
+        shape: Shape,
+        members: Sequence[int],
+        threads: int = 1,
     ) -> None:
-        self._asking, self._codes, self._shape = asking, codes, shape
+        self._threads = threads
+        self._asking, self._codes, self._numbers, self._shape = asking, codes, numbers, shape
         self._edges = begins[np.array(asking.edges)]
         self._boxes = [shape.boxes[member] for member in members]
-        self._ranks = [ranks.astype(np.int32) for ranks in shape.ranks_of(codes)]
+        self._ranks = [each.astype(np.int32) for each in ranks]
         runs = np.bincount(asking.members, minlength=len(members))
         firsts = asking.members[asking.offsets[:-1][np.diff(asking.offsets) > 0]]
         asked = np.bincount(firsts, minlength=len(members))
         # Each query scans for itself, also where several have one predicate.
         costs = self._costs(runs // np.maximum(asked, 1)) * np.maximum(asked, 1)[:, None]
-        sorting = _SORTED * codes.size
+        sorting = _SORTED * sum(each.size for each in codes)
         used = [int(np.argmin(costs.sum(axis=0)))]
         for place in range(costs.shape[1]):
             gained = np.maximum(costs[:, used].min(axis=1) - costs[:, place], 0).sum()
@@ -71,8 +81,11 @@ class Scan:
         ``runs`` is the number of windows that are asked of it.
         """
         costs = np.zeros((len(self._boxes), len(self._ranks)))
+        held = np.zeros(self._ranks[0].size)
+        for codes in self._codes:
+            held += np.bincount(self._numbers[codes], minlength=held.size)
         for place, ranks in enumerate(self._ranks):
-            sizes = np.bincount(ranks, minlength=self._shape.dimensions[place].size)
+            sizes = np.bincount(ranks, held, minlength=self._shape.dimensions[place].size)
             entries = np.concatenate(([0], np.cumsum(sizes)))
             lists = np.concatenate(([0], np.cumsum(sizes > 0)))
             for member, box in enumerate(self._boxes):
@@ -87,22 +100,46 @@ class Scan:
         """For each run the sum of the entries' rows that its predicate holds in."""
         rows = lanes.rows()
         out = np.zeros((members.size, rows.shape[1]), np.int64)
-        sizes = [dimension.size for dimension in self._shape.dimensions]
-        firsts = np.concatenate(([0], np.cumsum(sizes)))
-        allowed = self._allowed(firsts)
+        cells = np.concatenate([self._numbers[codes] for codes in self._codes])
+        ranks = [each[cells] for each in self._ranks]
         offsets = self._asking.offsets
         queries = np.flatnonzero(np.diff(offsets))
         asked = members[offsets[queries]]
-        for category in np.unique(self._categories[asked]).tolist():
-            own = self._categories[asked] == category
-            order = np.argsort(self._ranks[category], kind="stable").astype(np.int32)
-            bounds = np.searchsorted(self._ranks[category][order], np.arange(sizes[category] + 1))
-            ranks = np.array([each[order] for each in self._ranks])
-            self.steps += _scan(
-                rows[order], order, bounds, ranks, allowed, firsts, category,
+        categories = self._categories[asked]
+        for category in np.unique(categories).tolist():
+            own = categories == category
+            self._scan(category, ranks, rows, asked[own], queries[own], out)
+        return out
+
+    def _scan(
+        self,
+        category: int,
+        ranks: Sequence[Int32s],
+        rows: Ints,
+        asked: Ints,
+        queries: Ints,
+        out: Ints,
+    ) -> None:
+        """Scan inside a category for some queries, of which each thread takes a share."""
+        sizes = [dimension.size for dimension in self._shape.dimensions]
+        firsts = np.concatenate(([0], np.cumsum(sizes)))
+        allowed = self._allowed(firsts)
+        order = np.argsort(ranks[category], kind="stable").astype(np.int32)
+        bounds = np.searchsorted(ranks[category][order], np.arange(sizes[category] + 1))
+        ordered, ordered_rows = np.array([each[order] for each in ranks]), rows[order]
+        offsets = self._asking.offsets
+
+        def work(own: Ints) -> int:
+            return scan(
+                ordered_rows, order, bounds, ordered, allowed, firsts, category,
                 asked[own], offsets[queries[own]], offsets[queries[own] + 1], self._edges, out,
             )  # fmt: skip
-        return out
+
+        shares = min(self._threads, queries.size)
+        # Dealt out in turn: neighbours differ less than the first and the last.
+        self.steps += sum(
+            side_by_side(work, [np.arange(each, queries.size, shares) for each in range(shares)])
+        )
 
     def _allowed(self, firsts: Ints) -> Bools:
         """Whether each predicate accepts each rank; those of quantity d from ``firsts[d]`` on."""
@@ -116,7 +153,7 @@ class Scan:
 
 
 @compiled
-def _scan(
+def scan(
     rows: Ints,
     order: Int32s,
     bounds: Ints,

@@ -88,8 +88,10 @@ class StageB:
         table: Callable[[], SliceTable],
         slicing: Slicing,
         unmerged: Unmerged | None = None,
+        threads: int = 1,
     ) -> None:
         self.node = node
+        self._threads = threads
         # Only Cutty slices have heads.
         self._slicing = slicing if slicing.marks else None
         self.steps = self.cell_steps = 0
@@ -145,7 +147,7 @@ class StageB:
         selection = self.node.selection
         if not isinstance(selection, Cells) or self._unmerged is None:
             return None
-        found = find_runs(self._unmerged, selection, family)
+        found = find_runs(self._unmerged, selection, family, self._threads)
         if found is None:
             return None
         held = np.flatnonzero(found.entries())

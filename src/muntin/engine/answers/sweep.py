@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
-from muntin.engine.answers.unmerged import LANES, Lanes
+from muntin.engine.answers.unmerged import LANES, Lanes, side_by_side
 from muntin.engine.answers.windows import Asking, slice_order
 
 
@@ -54,7 +55,8 @@ class Sweep:
     """A sweep over entries in order of time; ``begins`` says where each slice's begin.
 
     The entries of piece p have the cells ``numbers[codes[p]]``, of ``size`` different ones.
-    ``cost`` is the number of totals that are read, and those that entries are added to.
+    ``cost`` is the number of totals that are read, and those that entries are added to. Where
+    much is read, each of some ``threads`` adds all entries up and reads for some of the runs.
     """
 
     def __init__(
@@ -65,39 +67,55 @@ class Sweep:
         numbers: Ints,
         spans: Spans,
         size: int,
+        threads: int = 1,
     ) -> None:
         edges = np.concatenate(asking.edges)
         self._edges, self._order = begins[edges], slice_order(edges, begins.size)
         self._codes, self._numbers, self._spans, self._size = codes, numbers, spans, size
         lows, highs = np.split(self._edges, 2)
-        members = asking.members[lows < highs]
+        reads = np.cumsum(np.where(lows < highs, 2 * spans.reads()[asking.members], 0))
         self._entries = int(begins[-1])
-        self._reads = int(2 * spans.reads()[members].sum())
+        self._reads = int(reads[-1]) if reads.size else 0
         self.cost = 2 * self._entries + self._reads
+        shares = max(1, min(threads, self._reads // _SHARE))
+        bounds = np.searchsorted(reads, self._reads * np.arange(1, shares) / shares, side="right")
+        self._runs = np.array([0, *bounds, reads.size])
 
     @property
     def steps(self) -> int:
         """How many aggregations it takes: one for an entry, one for a total that is read."""
-        return self._entries + self._reads
+        return (self._runs.size - 1) * self._entries + self._reads
 
     def sums(self, lanes: Lanes, members: Ints) -> Ints:
         """For each run the sum of the entries' rows that its predicate holds in."""
         firsts = self._spans.firsts
         places = np.column_stack((firsts[members], firsts[members + 1]))
+        out = np.zeros((members.size, lanes.width), np.int64)
+
+        def work(bounds: tuple[int, int]) -> None:
+            runs = self._order % members.size
+            own = self._order[(runs >= bounds[0]) & (runs < bounds[1])]
+            self._sweep(lanes, own, places, out)
+
+        side_by_side(work, list(pairwise(self._runs.tolist())))
+        return out
+
+    def _sweep(self, lanes: Lanes, order: Ints, places: Ints, out: Ints) -> None:
+        """Add up all entries, and read totals at some edges, in order."""
         totals = np.zeros((self._size, lanes.width), np.int64)
         blocks = np.zeros(((self._size >> _BITS) + 1, lanes.width), np.int64)
-        out = np.zeros((members.size, lanes.width), np.int64)
         first = done = 0
         for piece, own, rows in lanes.chunks():
             cells = self._numbers[self._codes[piece][own]]
             done = sweep(
-                rows, cells, first, self._edges, self._order, done,
+                rows, cells, first, self._edges, order, done,
                 self._spans.bounds, places, totals, blocks, out,
             )  # fmt: skip
             first += cells.size
-        return out
 
 
+# Reading fewer totals than this is not worth a thread.
+_SHARE = 1 << 20
 _BITS = 4
 BLOCK = 1 << _BITS
 _Four = tuple[Any, Any, Any, Any]

@@ -130,7 +130,7 @@ def _gathered(sums: Ints, places: list[int]) -> Ints:
     return rows
 
 
-def find_runs(entries: Unmerged, selection: Cells, family: Family) -> Runs | None:
+def find_runs(entries: Unmerged, selection: Cells, family: Family, threads: int = 1) -> Runs | None:
     """The runs of a family; None where rolling up is better, or must be done."""
     if not entries.batches or family.finals[0].query.emit_empty:
         return None
@@ -142,26 +142,32 @@ def find_runs(entries: Unmerged, selection: Cells, family: Family) -> Runs | Non
     asking = ask(family, starts, family.members) if rolled_up > _FEW else None
     if asking is None:
         return None
-    way = _cheapest(entries, selection, family, asking, begins)
+    way = _cheapest(entries, selection, family, asking, begins, threads)
     return None if _READS * rolled_up < way.cost else Runs(entries, family, asking, way)
 
 
 def _cheapest(
-    entries: Unmerged, selection: Cells, family: Family, asking: Asking, begins: Ints
+    entries: Unmerged,
+    selection: Cells,
+    family: Family,
+    asking: Asking,
+    begins: Ints,
+    threads: int,
 ) -> Way:
     shape, members = selection.shape, np.array(family.members)
     codes, numbers, distinct = _numbered(entries.codes, shape.size)
-    bitmaps = shape.signatures(shape.ranks_of(distinct))
+    ranks = shape.ranks_of(distinct)
+    bitmaps = shape.signatures(ranks)
     scan = None
     if members.size * distinct.size > _MANY and Scan.takes(shape, family.members):
         # What a sweep would read is judged by some of the predicates.
-        scan = Scan(asking, begins, np.concatenate(entries.codes), shape, family.members)
+        scan = Scan(asking, begins, codes, numbers, ranks, shape, family.members, threads)
         some = np.arange(0, members.size, -(-members.size // _SOME))
         reads = Spans.of(_truth(bitmaps, members[some])).reads().mean()
         if scan.cost < 2 * reads * asking.members.size:
             return scan
     spans = Spans.of(_truth(bitmaps, members))
-    return Sweep(asking, begins, codes, numbers, spans, distinct.size)
+    return Sweep(asking, begins, codes, numbers, spans, distinct.size, threads)
 
 
 def _numbered(codes: list[Ints], size: int) -> tuple[list[Ints], Ints, Ints]:

@@ -7,11 +7,12 @@ what is done with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -79,6 +80,18 @@ class Unmerged:
         if all(isinstance(e, CountColumn) and e.counts.min(initial=1) > 0 for e in rows):
             return [cast("CountColumn", each).counts for each in rows]
         return [np.ones(batch.starts.size, np.int64) for batch in self.batches]
+
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
+
+
+def side_by_side(work: Callable[[Part], Done], parts: Sequence[Part]) -> list[Done]:
+    """What comes of parts, each worked on in a thread of its own."""
+    if len(parts) == 1:
+        return [work(parts[0])]
+    with ThreadPoolExecutor(len(parts), thread_name_prefix="muntin-runs") as pool:
+        return list(pool.map(work, parts))
 
 
 class Lanes:

@@ -16,6 +16,8 @@ from muntin.plan.nodes import Partials
 
 # Looking through the table of all cells once a slice pays while that costs less than this a row.
 _LOOKS_PER_ROW = 64
+# A table of all cells beats a hash table while it has at most so many places a row.
+_PLACES_PER_ROW = 8
 _KEY_LIMIT = 1 << 62
 
 
@@ -86,12 +88,20 @@ def _slices_and_groups(node: Partials, selector: Selector, cut: Cut, scope: Scop
 
 
 def _in_order(cut: Cut, selected: Selected) -> Entries | None:
-    """Rows that come slice by slice: entries in order of slice, then code, without sorting."""
-    if cut.starts.size * selected.size > _LOOKS_PER_ROW * (cut.slices.size + 1024):
-        return None
+    """Rows that come slice by slice: entries in order of slice, without sorting or hashing.
+
+    Where few cells are possible, those of a slice are in order of their codes, too.
+    """
+    rows = cut.slices.size
     if np.any(np.diff(cut.starts) < 0):
         return None
-    ids, slices, codes = number_cells(cut.slices, selected.codes, selected.size)
+    if cut.starts.size * selected.size <= _LOOKS_PER_ROW * (rows + 1024):
+        number = number_cells
+    elif selected.size <= _PLACES_PER_ROW * rows:
+        number = number_rare_cells
+    else:
+        return None
+    ids, slices, codes = number(cut.slices, selected.codes, selected.size)
     if ids.size < cut.slices.size:
         return None
     groups = np.zeros(slices.size, np.int64)
@@ -154,6 +164,33 @@ def number_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints
         for i in range(begin, end):
             ids[i] = numbers[np.uint64(codes[i] + 1)]
         begin = end
+    return ids, owners[:count].copy(), found[:count].copy()
+
+
+@compiled
+def number_rare_cells(slices: Ints, codes: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """As `number_cells`, where slices see few of all cells: these are in order of appearance."""
+    ids = np.empty(slices.size, np.int64)
+    owners = np.empty(slices.size, np.int64)
+    found = np.empty(slices.size, np.int64)
+    # The number of a cell's latest entry: of this slice if it is not below the slice's first.
+    latest = np.full(size, -1, np.int32)
+    count = first = 0
+    for i in range(slices.size):
+        if i == 0 or slices[i] != slices[i - 1]:
+            if slices[i] < 0 or (i > 0 and slices[i] < slices[i - 1]):
+                nothing = np.empty(0, np.int64)
+                return nothing, nothing, nothing
+            first = count
+        if codes[i] < 0:
+            ids[i] = -1
+            continue
+        place = np.uint64(codes[i])
+        if latest[place] < first:
+            latest[place] = count
+            owners[count], found[count] = slices[i], codes[i]
+            count += 1
+        ids[i] = latest[place]
     return ids, owners[:count].copy(), found[:count].copy()
 
 
