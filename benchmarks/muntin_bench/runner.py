@@ -38,7 +38,16 @@ PARTS = {
         *("bounded", "join", "joins", "absence", "distinct"),
         *("long_join", "long_absence", "long_distinct", "long_except"),
     ),
-    "streaming": ("slides", "alone", "ranges", "predicates", "checkpoints", "uncached", "groups"),
+    "streaming": (
+        "slides",
+        "alone",
+        "ranges",
+        "predicates",
+        "checkpoints",
+        "uncached",
+        "groups",
+        "carriers",
+    ),
 }
 REPORTS = tuple(
     report

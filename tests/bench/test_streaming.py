@@ -11,13 +11,19 @@ from muntin_bench import runner
 from muntin_bench.report import Report
 from muntin_bench.streaming import predicates, slides
 from muntin_bench.streaming.benchmark import FULL, PARTS, QUICK, Scale, run_at
+from muntin_bench.streaming.carriers import CARRIED_QUICK, Head, Sizes, move_on
 from muntin_bench.streaming.checkpoints import Written
 from muntin_bench.streaming.own import registered
 from muntin_bench.streaming.predicates import WORKLOADS, Asked
 from muntin_bench.streaming.slides import KINDS, Windows, slide_costs
 
 TINY = Scale(
-    Windows(6, 5, 20), Windows(1, 20, 40, ticks=2), 6, Asked(3, 8, rows=5_000, repeats=1), None
+    Windows(6, 5, 20),
+    Windows(1, 20, 40, ticks=2),
+    6,
+    Asked(3, 8, rows=5_000, repeats=1),
+    None,
+    CARRIED_QUICK,
 )
 
 
@@ -79,3 +85,32 @@ def test_bytes_are_counted_when_a_file_is_written_again_or_gone(tmp_path: Path) 
     (tmp_path / "a").unlink()
     (tmp_path / "inner" / "b").write_bytes(b"4567")
     assert written.look() == 12
+
+
+class Held(dict[str, bytes]):
+    """Pieces in memory, and how many bytes were put there."""
+
+    written = 0
+
+    def put(self, name: str, data: bytes) -> None:
+        self[name] = data
+        self.written += len(data)
+
+    def get(self, name: str) -> bytes:  # type: ignore[override]  # of a piece that is there
+        return self[name]
+
+    def drop(self, name: str) -> None:
+        del self[name]
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_carriers_are_given_what_a_stream_writes(cached: bool) -> None:
+    sizes = Sizes.of(groups=100_000, slices=10)
+    held, head = Held(), None
+    for _ in range(101):
+        head = move_on(held, head, sizes, cached)
+    assert isinstance(head, Head)
+    first = sizes.base + 32 * (sizes.sealed // 32)
+    # A base is written when news outweigh it, so they are written twice at most.
+    assert held.written - first <= 100 * 2 * sizes.news
+    assert sum(map(len, held.values())) <= first + sizes.base + sizes.news

@@ -8,6 +8,12 @@ from typing import Any
 
 from muntin_bench.conditions import JAVA
 from muntin_bench.report import Check, Report, Section
+from muntin_bench.streaming.carriers import (
+    CARRIED_FULL,
+    CARRIED_QUICK,
+    Carried,
+    carriers_section,
+)
 from muntin_bench.streaming.checkpoints import (
     KEPT_FULL,
     KEPT_QUICK,
@@ -39,6 +45,7 @@ class Scale:
     ranges: int
     asked: Asked
     kept: Kept | None
+    carried: Carried
 
 
 FULL = Scale(
@@ -47,6 +54,7 @@ FULL = Scale(
     ranges=256,
     asked=ASKED_FULL,
     kept=KEPT_FULL,
+    carried=CARRIED_FULL,
 )
 QUICK = Scale(
     Windows(200, 10, 200),
@@ -54,6 +62,7 @@ QUICK = Scale(
     ranges=64,
     asked=ASKED_QUICK,
     kept=KEPT_QUICK,
+    carried=CARRIED_QUICK,
 )
 
 
@@ -115,6 +124,10 @@ def _groups(scale: Scale, running: Any) -> Found:
     return by_groups(running, _kept(scale))
 
 
+def _carriers(scale: Scale, running: Any) -> Found:
+    return [carriers_section(running, scale.carried)], []
+
+
 def _kept(scale: Scale) -> Kept:
     assert scale.kept is not None
     return scale.kept
@@ -128,5 +141,6 @@ PARTS: dict[str, Callable[[Scale, Any], Found]] = {
     "checkpoints": _checkpoints,
     "uncached": _uncached,
     "groups": _groups,
+    "carriers": _carriers,
 }
-ON_SPARK = ("checkpoints", "uncached", "groups")
+ON_SPARK = ("checkpoints", "uncached", "groups", "carriers")
