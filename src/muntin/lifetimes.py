@@ -20,7 +20,7 @@ from muntin.operators import RowEngine
 from muntin.plan.joined import JoinFinal
 from muntin.plan.operators import RowPlan, StreamSchema, leaves
 from muntin.plan.timeline import Timeline
-from muntin.planner.rows import routed, row_plan, with_sides
+from muntin.planner.rows import is_undecided, rates_of, routed, row_plan, weighed, with_sides
 from muntin.queries import RowQuery
 from muntin.results import Answer, TableAnswer
 
@@ -41,6 +41,10 @@ class Described(Protocol):
     @property
     def zone(self) -> Zone:
         """Where local times are asked for."""
+        ...
+
+    def sample(self) -> pa.Table | None:
+        """Some rows of it, if they are there without much work."""
         ...
 
 
@@ -91,7 +95,13 @@ def plan_rows(
         for name, frame in frames.items()
     }
     zone = next(iter(frames.values())).zone
-    return row_plan(queries, streams, zone, {name: each.schema for name, each in tables.items()})
+    plan = row_plan(queries, streams, zone, {name: each.schema for name, each in tables.items()})
+    if not is_undecided(plan):
+        return plan
+    # Rows are looked at only where there is something to weigh: on Spark, that takes a job.
+    read = {name for final in plan.finals for name in final.streams}
+    some = {name: rows for name in sorted(read) if (rows := frames[name].sample()) is not None}
+    return weighed(plan, rates_of(some, {name: streams[name].timeline for name in some}))
 
 
 def run_rows(

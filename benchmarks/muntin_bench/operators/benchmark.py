@@ -13,6 +13,7 @@ import pyarrow as pa
 
 import muntin
 from muntin_bench.measure import Timing, measure
+from muntin_bench.operators.constants import constants
 from muntin_bench.operators.lengths import FULL as SECONDS
 from muntin_bench.operators.lengths import QUERIES, by_length
 from muntin_bench.operators.lengths import QUICK as FEW_SECONDS
@@ -26,7 +27,7 @@ _REPEATS, _FEWER = 5, 3
 _SEEDS = (1, 2)
 # Those that are compared with Spark's own operators, and windows by their lengths.
 _COMPARED = ("join", "joins", "absence", "distinct")
-PARTS = ("bounded", *_COMPARED, *(f"long_{name}" for name in QUERIES))
+PARTS = ("bounded", "constants", *_COMPARED, *(f"long_{name}" for name in QUERIES))
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,11 @@ def run(quick: bool = False, part: str | None = None) -> Report:
     timings = bounded(quick) if "bounded" in parts else []
     sections: list[Section] = []
     checks = bounded_checks(timings) if timings else []
-    on_spark = [each for each in parts if each != "bounded"]
+    if "constants" in parts:
+        found = constants(quick)
+        sections += found[0]
+        checks += found[1]
+    on_spark = [each for each in parts if each not in ("bounded", "constants")]
     with spark(bool(on_spark)) as session:
         own = [each for each in on_spark if each in _COMPARED]
         beside = Streams(session, QUICK if quick else FULL) if own else None

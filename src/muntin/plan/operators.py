@@ -11,7 +11,7 @@ places of columns in it. Column names of a schema are unique.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -244,6 +244,26 @@ def _length(node: Node) -> int | None:
 
 
 @dataclass(frozen=True)
+class Rewriting:
+    """One way in which the operators of a query differ from how it was written, or do not.
+
+    Attributes:
+        rule: The name of the rule.
+        what: What it did, or why it did nothing.
+        applied: Whether it changed the plan.
+        cost: Nanoseconds of CPU per tick of event time that the plan takes, as it is estimated;
+            None where it was not weighed.
+        instead: The same for what was not chosen.
+    """
+
+    rule: str
+    what: str
+    applied: bool = True
+    cost: float | None = None
+    instead: float | None = None
+
+
+@dataclass(frozen=True)
 class RowFinal:
     """How one query shows the rows of its root.
 
@@ -263,6 +283,8 @@ class RowFinal:
         timeline: The type and zone of the times shown: that of the first stream in FROM.
         sql: The query as text, for ``explain`` and for what is written down.
         replicates: Whether buckets have all rows of all streams but the first.
+        rewritings: How the operators differ from how the query was written, and what was weighed.
+        written: The root as it was written, if it is another.
     """
 
     name: str
@@ -278,6 +300,8 @@ class RowFinal:
     lasts: int | None = None
     sql: str = ""
     replicates: bool = False
+    rewritings: tuple[Rewriting, ...] = ()
+    written: Node | None = None
 
     @cached_property
     def streams(self) -> frozenset[str]:
@@ -313,6 +337,15 @@ def inputs(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Exists | Difference):
         return (node.left, node.right)
     return (node.input,)
+
+
+def with_inputs(node: Node, below: tuple[Node, ...]) -> Node:
+    """The same operator over other inputs, which have the columns that it needs."""
+    if isinstance(node, Join | Union):
+        return replace(node, inputs=below)
+    if isinstance(node, Exists | Difference):
+        return replace(node, left=below[0], right=below[1])
+    return node if isinstance(node, Windowed) else replace(node, input=below[0])
 
 
 def leaves(node: Node) -> tuple[Windowed, ...]:

@@ -84,7 +84,7 @@ class StreamGroup(Lifecycle, Askable):
         self._catalog = MixedCatalog(queries)
         lateness = {name: engine.lateness or 0 for name, engine in engines.items()}
         self._watermarks = Watermarks(lateness, idle, _now())
-        self._rows = RowEngine(self._planned(self._catalog))
+        self._rows = RowEngine(self._planned(self._catalog, None))
         for name, table in (relations or {}).items():
             self._rows.update(name, table, None)
         # Keys of tables that failed, by query.
@@ -208,7 +208,7 @@ class StreamGroup(Lifecycle, Askable):
 
     def _change(self, catalog: MixedCatalog) -> None:
         """Takes up other queries; all are bound before any engine changes."""
-        plan = self._planned(catalog)
+        plan = self._planned(catalog, self._rows.plan)
         self._members.replace(aggregates_of(catalog, self._members, plan), self._zone)
         if plan != self._rows.plan:
             feeds = TableFeeds(plan, self._members.tables, self._failed)
@@ -218,10 +218,11 @@ class StreamGroup(Lifecycle, Askable):
             self._joins.adopt(plan.joined, self._members.next_windows())
         self._catalog = catalog
 
-    def _planned(self, catalog: Iterable[AnyQuery]) -> RowPlan:
+    def _planned(self, catalog: Iterable[AnyQuery], previous: RowPlan | None) -> RowPlan:
         rows = [query for query in catalog if isinstance(query, RowQuery)]
         tables = {name: table.schema for name, table in self._members.tables.items()}
-        return row_plan(rows, self._members.schemas | self._relations, self._zone, tables)
+        streams = self._members.schemas | self._relations
+        return row_plan(rows, streams, self._zone, tables, self._members.rates, previous)
 
     def update_table(self, name: str, frame: Any) -> None:
         """Join rows from the next batch on with another version of a table; those before stay."""

@@ -15,6 +15,7 @@ from muntin.expressions.zones import Zone
 from muntin.frames import read_frame
 from muntin.plan import SharedPlan
 from muntin.plan.operators import RowPlan, StreamSchema
+from muntin.planner.rows import SAMPLE, StreamRate
 from muntin.planner.steps.bind import bind_query
 from muntin.queries import AnyQuery, Query
 from muntin.queries.routes import routed
@@ -29,6 +30,13 @@ class Member:
     def __init__(self, engine: LiveEngine, max_ahead: int | None) -> None:
         self.engine = engine
         self.intake = Intake(engine.plan.source, engine.plan.timeline, max_ahead)
+        self._latest = engine.plan.source.empty_table()
+
+    @property
+    def rate(self) -> StreamRate | None:
+        """How fast its rows come, and what the latest look like; None before that is known."""
+        rate = self.engine.recent.rate
+        return None if rate is None else StreamRate.of(self._latest, self.schema.timeline, rate)
 
     @property
     def schema(self) -> StreamSchema:
@@ -38,6 +46,11 @@ class Member:
     def feed(self, batch: Batch) -> dict[str, pa.Table]:
         """Answers of its aggregates that a batch makes due."""
         found = self.engine.feed(batch.kept)
+        if batch.kept.num_rows:
+            some = batch.kept.slice(max(batch.kept.num_rows - SAMPLE, 0))
+            # A part of a large batch is copied, so that the rest need not stay in memory.
+            whole = 2 * some.num_rows >= batch.kept.num_rows
+            self._latest = some if whole else some.take(pa.array(range(some.num_rows)))
         self.engine.statistics += Counts(rows=batch.ahead, bad_rows=batch.ahead)
         return found
 
@@ -49,6 +62,12 @@ class Members(dict[str, Member]):
     def schemas(self) -> dict[str, StreamSchema]:
         """The columns and times of all."""
         return {name: member.schema for name, member in self.items()}
+
+    @property
+    def rates(self) -> dict[str, StreamRate]:
+        """What is known of streams that have moved on already."""
+        found = {name: member.rate for name, member in self.items()}
+        return {name: each for name, each in found.items() if each is not None}
 
     @property
     def tables(self) -> Mapping[str, pa.Table]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from muntin.display import count
 from muntin.plan.explain.formats import FORMATS, Format, check_format
-from muntin.plan.explain.model import Fact, Item
+from muntin.plan.explain.model import Fact, Item, amount
 from muntin.plan.joined import JoinCall, JoinFinal, JoinSide
 from muntin.plan.operators import (
     Difference,
@@ -16,6 +16,7 @@ from muntin.plan.operators import (
     Keys,
     Label,
     Node,
+    Rewriting,
     RowFinal,
     RowPlan,
     Select,
@@ -101,8 +102,30 @@ def _final(final: RowFinal, numbers: _Numbers, spread: tuple[str, ...] | None) -
         Fact("output", _kind(final), _shown(final)),
         Fact("streams", tuple(sorted(final.streams)), _moves(final), aside=True),
         *([] if spread is None else [Fact("spread", spread, _spread(spread), aside=True)]),
+        *_rewritings(final),
     ]
     return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), (child.id,), (child,))
+
+
+def _rewritings(final: RowFinal) -> list[Fact]:
+    """What was done to the query as it was written, and what was weighed: a sentence each."""
+    if not final.rewritings:
+        return []
+    texts = tuple(_rewriting(each, final) for each in final.rewritings)
+    return [Fact(f"rewriting {number}", text, text, aside=True)
+            for number, text in enumerate(texts, 1)]  # fmt: skip
+
+
+def _rewriting(each: Rewriting, final: RowFinal) -> str:
+    text = f"{each.rule}: {each.what}"
+    if each.cost is None or each.instead is None:
+        return text
+    plain = final.timeline.plain
+    # Ticks are microseconds where times are not plain numbers.
+    scale, unit = (1e-3, "tick") if plain else (1e3, "second")
+    cost, instead = amount(each.cost * scale), amount(each.instead * scale)
+    other = "as written" if each.applied else "otherwise"
+    return f"{text}; {cost} µs of CPU per {unit} of event time, {instead} {other} (estimated)"
 
 
 def _joined(
@@ -124,6 +147,7 @@ def _joined(
         Fact("computes", computed, f"computes {computed}" if computed else "", aside=True),
         Fact("streams", final.streams, _least(final.streams), aside=True),
         *([] if spread is None else [spread]),
+        *([] if rows is None else _rewritings(rows)),
     ]
     ids = tuple(child.id for child in children)
     return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), ids, children)

@@ -29,6 +29,7 @@ from muntin.plan.operators import (
     leaves,
 )
 from muntin.planner.rows.joins import Joining
+from muntin.planner.rows.rewritings import StreamRate, rewritten, weighed
 from muntin.planner.rows.scope import Scope
 from muntin.queries import Compound, RowQuery, RowSource, Selection
 from muntin.queries.query import column
@@ -48,10 +49,13 @@ def row_plan(
     streams: Mapping[str, StreamSchema],
     zone: Zone = UTC,
     tables: Mapping[str, pa.Schema] | None = None,
+    rates: Mapping[str, StreamRate] | None = None,
+    previous: RowPlan | None = None,
 ) -> RowPlan:
     """The plan of some row queries over streams by name, and tables that they are joined with.
 
-    A single stream whose name is empty is what any name in FROM means.
+    A single stream whose name is empty is what any name in FROM means. Queries are rewritten by
+    what is known of the streams; those of the plan before stay as they are there.
 
     Raises:
         QueryError: With the problems of all queries.
@@ -74,7 +78,8 @@ def row_plan(
             problems += error.problems
     if problems:
         raise QueryError(problems)
-    return RowPlan(dict(streams), tuple(finals), tuple(joined))
+    plan = RowPlan(dict(streams), tuple(finals), tuple(joined))
+    return weighed(plan, rates or {}, previous)
 
 
 def bind_rows(
@@ -124,7 +129,8 @@ class RowBinding:
         query = self.query
         read = list(sources(query.body))
         found = self.found()
-        root = self.body(query.body)
+        written = self.body(query.body)
+        root, told = rewritten(written)
         final = RowFinal(
             name=query.name,
             root=root,
@@ -139,6 +145,8 @@ class RowBinding:
             lasts=query.lasts,
             sql=query.sql(),
             replicates=query.skew == "replicate",
+            rewritings=told,
+            written=None if root == written else written,
         )
         if final.replicates and not may_replicate(final):
             message = "skew = 'replicate' with other than JOIN of streams, EXISTS or IN"

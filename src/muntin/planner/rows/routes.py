@@ -72,7 +72,7 @@ def routed(plan: RowPlan) -> RoutedPlan:
             known = feeds.get(each.name)
             feeds[each.name] = each if known is None else united(known, each, plan)
         root = _reading(final.root, iter([each.clock for each in read]))
-        finals.append(replace(final, root=root))
+        finals.append(replace(final, root=root, written=None, rewritings=()))
         spread[final.name] = told
     streams = {feed.clock: plan.streams[feed.stream] for feed in feeds.values()}
     return RoutedPlan(plan, RowPlan(streams, tuple(finals)), feeds, spread)

@@ -65,8 +65,11 @@ class RowPlans:
         asked = [each.sql() for each in queries]
         if self._next is not None and not is_joined and self._asked == asked:
             return self._next
-        plan = routed(row_plan(queries, self._streams, self._choices.zone, self._tables.schemas))
-        return self._with_sides(plan)
+        # Queries that run keep their operators, and so what these keep.
+        before = None if self.state is None else self.named(self.state).asked
+        schemas, zone = self._tables.schemas, self._choices.zone
+        plan = row_plan(queries, self._streams, zone, schemas, previous=before)
+        return self._with_sides(routed(plan))
 
     def _with_sides(self, plan: RoutedPlan) -> RoutedPlan:
         """The plan with sides that go on from the state."""
