@@ -12,6 +12,7 @@ from muntin.operators.rows import ALWAYS, Changes, Rows
 from muntin.operators.state.calendar import Calendar
 from muntin.operators.state.keys import KeyTable, check_keys, grown
 from muntin.operators.state.pending import Pending
+from muntin.operators.state.segments import order_of_codes
 from muntin.plan.operators import Distinct
 
 
@@ -57,11 +58,12 @@ class Pieces:
             self._shown = grown(self._shown, self._table.size, ALWAYS)
             self._latest = grown(self._latest, self._table.size, ALWAYS)
         _, due, _ = self._calendar.pop(watermark)
-        touched = np.unique(np.concatenate((codes, due)))
         # Rows are in order of their starts, and stay so within a value.
-        order = np.argsort(codes, kind="stable")
+        order = order_of_codes(codes, self._table.size)
+        grouped = codes[order]
+        touched = merged(grouped, due[order_of_codes(due, self._table.size)])
         found, starts, ends = next_pieces(
-            *(touched, codes[order], rows.start[order], rows.end[order]),
+            *(touched, grouped, rows.start[order], rows.end[order]),
             *(self._shown, self._latest, watermark),
         )
         ids = np.arange(self._next, self._next + found.size)
@@ -72,6 +74,24 @@ class Pieces:
         shown = touched[self._shown[touched] > ALWAYS]
         self._calendar.add(self._shown[shown], shown, shown)
         return Changes.births(born)
+
+
+@compiled
+def merged(one: Ints, other: Ints) -> Ints:
+    """The values of two sorted arrays, in order, each once."""
+    found = np.empty(one.size + other.size, np.int64)
+    count = i = j = 0
+    while i < one.size or j < other.size:
+        if j == other.size or (i < one.size and one[i] <= other[j]):
+            value = one[i]
+            i += 1
+        else:
+            value = other[j]
+            j += 1
+        if count == 0 or found[count - 1] != value:
+            found[count] = value
+            count += 1
+    return found[:count].copy()
 
 
 @compiled

@@ -128,10 +128,13 @@ def test_left_join_is_pairs_and_padded_rows() -> None:
         " AND o.total > 1 WHERE o.buyer = 'x' AND p.amount IS NULL"
     )
     assert isinstance(final.root, Select)
+    assert isinstance(final.root.input, Union)
+    written = final.written
+    assert isinstance(written, Select)
     # WHERE filters afterwards what an outer join pads.
-    assert final.root.where is not None
-    assert final.root.where.key == "`p.amount` IS NULL"
-    union = final.root.input
+    assert written.where is not None
+    assert written.where.key == "`p.amount` IS NULL"
+    union = written.input
     assert isinstance(union, Union)
     joined, padded = union.inputs
     assert isinstance(joined, Join)

@@ -248,6 +248,19 @@ def order_of(hashes: Ints, start: Ints) -> Ints:
     return order
 
 
+def order_of_codes(codes: Ints, most: int) -> Ints:
+    """The order of rows by their codes, which are below ``most``; equal ones stay as they stand."""
+    if codes.size < _RADIX:
+        order: Ints = np.argsort(codes, kind="stable")
+        return order
+    words, order = codes.view(np.uint64), np.empty(0, np.int64)
+    for shift in range(0, max(most - 1, 1).bit_length(), _DIGIT):
+        after = np.empty(codes.size, np.int64)
+        radix_pass(words, order, np.uint64(shift), after)
+        order = after
+    return order
+
+
 # From so many rows on, two passes over the leading bits beat sorting by comparisons.
 _RADIX = 1 << 13
 _DIGIT = 11

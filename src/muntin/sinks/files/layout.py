@@ -144,6 +144,7 @@ def _write_queries(root: Path, schemas: Mapping[str, pa.Schema]) -> None:
 
 
 _SMALL = 10_000  # rows
+_SAMPLE = 1000  # rows that tell whether values of a column are repeated
 
 
 def data_path(root: Path, query: str, name: str) -> Path:
@@ -165,14 +166,33 @@ def write_data(root: Path, path: Path, query: str, table: pa.Table, *, lasts: bo
     """
     is_small = not lasts and table.num_rows < _SMALL
     stream = pa.BufferOutputStream()
-    compression = "none" if is_small else "zstd"
-    pq.write_table(table, stream, use_dictionary=not is_small, compression=compression)
+    if is_small:
+        pq.write_table(table, stream, use_dictionary=False, compression="none")
+    else:
+        pq.write_table(table, stream, use_dictionary=_repeating(table), compression="zstd")
     content = stream.getvalue()
     with path.open("xb") as file:
         file.write(content)
     relative = path.relative_to(root).as_posix()
     columns = fingerprint(table.schema)
     return FileEntry(query, relative, table.num_rows, content.size, columns, _checksum(content))
+
+
+def _repeating(table: pa.Table) -> list[str] | bool:
+    """The columns that are worth a dictionary: of a sample, half of the values are repeated.
+
+    For others it costs more than all the rest, and makes files larger. Columns inside of others
+    have it as Parquet has it by itself.
+    """
+    if any(pa.types.is_nested(field.type) for field in table.schema):
+        return True
+    step = max(table.num_rows // _SAMPLE, 1)
+    chosen = pa.array(range(0, table.num_rows, step))
+    return [
+        name
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if 2 * len(column.take(chosen).unique()) <= len(chosen)
+    ]
 
 
 def read_data(root: Path, entry: FileEntry) -> pa.Table:
