@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import DataError, MuntinError, QueryError, QuestionError, did_you_mean
 from muntin.queries import Question, read_question
-from muntin.queries.asking.questions import quick_words_of, shape_of
+from muntin.queries.asking.questions import quick_words_of, shape_of, whole_number
 from muntin.synopses.answer import ISOLATIONS, Answer, Isolation
 from muntin.synopses.fit import Fit, UnfitError, fit, problems_of, would_do
 from muntin.synopses.kept import Kept
@@ -63,7 +64,24 @@ class _Shape:
 
     question: Question
     free: frozenset[int]
+    # The words of constants that are not free.
+    fixed: tuple[int, ...]
     fits: dict[Hashable, list[Fit]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What was read of questions while these keeps were there: shapes of other keeps are gone."""
+
+    kept: tuple[Kept, ...]
+    shapes: dict[Hashable, _Shape] = field(default_factory=dict)
+
+    def is_of(self, versions: Versions) -> bool:
+        """Whether the keeps are still the same."""
+        held = versions.by_name.values()
+        return len(held) == len(self.kept) and all(
+            version.kept is each for version, each in zip(held, self.kept, strict=True)
+        )
 
 
 class Asking:
@@ -88,8 +106,7 @@ class Asking:
         self._tables = tables
         self._several = several
         self._restore = restore
-        self._shapes: dict[Hashable, _Shape] = {}
-        self._known: tuple[Kept, ...] = ()
+        self._memory = _Memory(())
         self._lock = threading.Lock()
         self._row_reader = RowReader()
 
@@ -142,7 +159,7 @@ class Asking:
         """The answer from given versions, all but how long it took."""
         shape = self._shape(sql, words, versions)
         if shape.question.query.window.measure == "rows":
-            return self._of_rows(sql, words, versions, budget)
+            return self._of_rows(shape.question, sql, words, versions, budget)
         try:
             fits = self._fits(shape, sql, words, versions)
         except QueryError as error:
@@ -151,9 +168,7 @@ class Asking:
         chosen, placed = self._choose(fits, question, words, versions)
         version = versions.by_name[chosen.kept.name.lower()]
         keys = [_key_value(words[place]) for place, _ in chosen.keys]
-        limit = question.limit
-        if question.free.limit is not None:
-            limit = _limit(sql, words, question.free.limit)
+        limit = _limit(question, sql, words)
         reading = Reading(version, chosen, keys, None if placed is None else placed.window, budget)
         read = reading.read(limit)
         keep = version.kept.keep
@@ -169,40 +184,45 @@ class Asking:
         }
 
     def _of_rows(
-        self, sql: str, words: Sequence[Token], versions: Versions, budget: Budget
+        self,
+        question: Question,
+        sql: str,
+        words: Sequence[Token],
+        versions: Versions,
+        budget: Budget,
     ) -> dict[str, Any]:
         """The answer to a question about the latest rows."""
-        question = read_question(sql, words)
         held = versions.of_rows(question.query.source, self._several)
-        return self._row_reader.answer(question, words, held, budget, question.limit)
+        limit = _limit(question, sql, words)
+        return self._row_reader.answer(
+            question, words, held, budget, limit, lambda: read_question(sql, words)
+        )
 
     def _shape(self, sql: str, words: Sequence[Token], versions: Versions) -> _Shape:
         """The question of these words, or of others that differ in constants."""
-        kept = tuple(version.kept for version in versions.by_name.values())
-        with self._lock:
-            if [id(each) for each in kept] != [id(each) for each in self._known]:
-                self._shapes, self._known = {}, kept
+        # Another thread may go on with other keeps meanwhile: what it remembers is not for these.
+        memory = self._memory
+        if not memory.is_of(versions):
+            memory = _Memory(tuple(version.kept for version in versions.by_name.values()))
+            self._memory = memory
         key = shape_of(words)
-        found = self._shapes.get(key)
+        found = memory.shapes.get(key)
         if found is None:
             question = read_question(sql, words)
             held = versions.of(question.query.source, self._several)
-            found = _Shape(question, _free(question, [each.kept for each in held]))
+            free = _free(question, [each.kept for each in held])
+            found = _Shape(question, free, _fixed(words, free))
             with self._lock:
-                if len(self._shapes) >= _MOST_SHAPES:
-                    self._shapes.clear()
-                self._shapes[key] = found
+                if len(memory.shapes) >= _MOST_SHAPES:
+                    memory.shapes.clear()
+                memory.shapes[key] = found
         return found
 
     def _fits(
         self, shape: _Shape, sql: str, words: Sequence[Token], versions: Versions
     ) -> list[Fit]:
         """How keeps answer the question; the reason why none does is raised."""
-        constants = tuple(
-            word.text
-            for place, word in enumerate(words)
-            if word.token_type in (TokenType.STRING, TokenType.NUMBER) and place not in shape.free
-        )
+        constants = tuple([words[place].text for place in shape.fixed])
         known = shape.fits.get(constants)
         if known is not None:
             return known
@@ -263,13 +283,23 @@ def _options(isolation: str, timeout: DurationLike, rows: int) -> tuple[Any, flo
             f"isolation must be one of {', '.join(ISOLATIONS)}, not {isolation!r}",
             hint='use "lws" for the newest version, "ws" for any one',
         )
-    is_number = isinstance(timeout, int | float)
-    seconds = float(timeout) if is_number else duration(timeout) / 1e6  # type: ignore[arg-type]
+    seconds = _seconds(timeout)
     if not seconds > 0:
         raise DataError(f"timeout must be above 0, not {timeout!r}", hint="as in '1 second'")
     if not isinstance(rows, int) or rows < 1:
         raise DataError(f"max_rows must be 1 or more, not {rows!r}", hint="as in 100_000")
     return isolation, seconds, rows
+
+
+def _seconds(timeout: DurationLike) -> float:
+    if isinstance(timeout, str):
+        return _seconds_of(timeout)
+    return float(timeout) if isinstance(timeout, int | float) else duration(timeout) / 1e6
+
+
+@lru_cache
+def _seconds_of(text: str) -> float:
+    return duration(text) / 1e6
 
 
 def _free(question: Question, held: Sequence[Kept]) -> frozenset[int]:
@@ -286,6 +316,13 @@ def _free(question: Question, held: Sequence[Kept]) -> frozenset[int]:
     return frozenset(place for place in free if place is not None)
 
 
+def _fixed(words: Sequence[Token], free: frozenset[int]) -> tuple[int, ...]:
+    """The words of constants that a question is bound with."""
+    kinds = (TokenType.STRING, TokenType.NUMBER)
+    places = (place for place, word in enumerate(words) if word.token_type in kinds)
+    return tuple(place for place in places if place not in free)
+
+
 def _is_key(kept: Kept, name: str, question: Question) -> bool:
     if kept.keep.query.where is not None or kept.keep.query.joins or question.query.joins:
         return False
@@ -296,9 +333,12 @@ def _is_key(kept: Kept, name: str, question: Question) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _limit(sql: str, words: Sequence[Token], place: int) -> int | None:
-    text = words[place].text
-    return int(text) if text.isdigit() else read_question(sql, words).limit
+def _limit(question: Question, sql: str, words: Sequence[Token]) -> int | None:
+    place = question.free.limit
+    if place is None:
+        return question.limit
+    found = whole_number(words[place].text)
+    return read_question(sql, words).limit if found is None else found
 
 
 def _key_value(word: Token) -> str:

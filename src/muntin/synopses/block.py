@@ -96,6 +96,25 @@ class Block:
             groups, self.groups, self.codes, self._places, wanted, self._width, begin, end
         )
 
+    def spans(self, group: int, wanted: Bools, low: int, high: int) -> list[tuple[int, int]]:
+        """As `ranges`, of one group: where it has entries. No kernel is worth it for one."""
+        begin = min(max(low - self.first, 0), self._width)
+        end = min(max(high - self.first, begin), self._width)
+        found = []
+        run = int(self.groups.searchsorted(group))
+        while run < self.groups.size and self.groups[run] == group:
+            if wanted[self.codes[run]]:
+                start, stop = int(self._ends[run]), int(self._ends[run + 1])
+                base = run * self._width
+                if begin > 0:
+                    start = int(self._places.searchsorted(base + begin))
+                if end < self._width:
+                    stop = int(self._places.searchsorted(base + end))
+                if stop > start:
+                    found.append((start, stop))
+            run += 1
+        return found
+
     def slide(self, column: int) -> Slide:
         """What combines ranges of entries of one column."""
         found = self._slides[column]

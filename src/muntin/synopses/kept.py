@@ -81,13 +81,20 @@ class Kept:
         """The group columns that are columns of the input."""
         return pa.schema([self.relation.schema.field(name) for name in self.key_names])
 
+    @cached_property
+    def _grid(self) -> tuple[int, int]:
+        """Where slices begin, and how wide they are."""
+        return self.keep.phase, self.keep.slide
+
     def slice_of(self, tick: int) -> int:
         """The number of the slice that holds a tick."""
-        return (tick - self.keep.phase) // self.keep.slide
+        phase, slide = self._grid
+        return (tick - phase) // slide
 
     def start_of(self, number: int) -> int:
         """The tick at which a slice begins."""
-        return self.keep.phase + number * self.keep.slide
+        phase, slide = self._grid
+        return phase + number * slide
 
     def entry_bytes(self) -> int:
         """What one entry takes before values are seen: slice, group, cell and accumulators."""

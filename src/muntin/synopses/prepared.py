@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -49,7 +50,7 @@ def _word(hole: Token, value: Any) -> Token:
     if isinstance(value, bool) or value is None:
         kind = TokenType.NULL if value is None else TokenType.TRUE if value else TokenType.FALSE
         text = kind.name
-    elif isinstance(value, int | float | Decimal) and value >= 0:
+    elif isinstance(value, int | float | Decimal) and math.isfinite(value) and value >= 0:
         kind, text = TokenType.NUMBER, str(value)
     elif isinstance(value, dt.timedelta):
         kind, text = TokenType.STRING, duration_text(duration(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from muntin.engine.rows.stage_a import StageA
 from muntin.errors import QueryError, QuestionError
 from muntin.queries import Keep, Question
-from muntin.queries.asking.questions import shape_of
+from muntin.queries.asking.questions import shape_of, whole_number
 from muntin.queries.sql.normalize import dotted, quote
 from muntin.synopses.answer import AsOf, Covers
 from muntin.synopses.fit import Fit, fit, problems_of
@@ -35,6 +35,7 @@ _MOST = 256
 class _Planned:
     """A question as it is computed from rows: its partials, and how they answer it."""
 
+    rows: KeptRows
     kept: Kept
     fit: Fit
     stage: StageA
@@ -54,15 +55,18 @@ class RowReader:
         held: Sequence[RowVersion],
         budget: Budget,
         limit: int | None,
+        read: Callable[[], Question],
     ) -> dict[str, Any]:
         """All that an answer has but how long it took.
+
+        ``question`` may have other constants than ``words``; ``read`` gives the one with theirs.
 
         Raises:
             QuestionError: If no keep of rows holds what is asked.
         """
         rows = _count(question, words)
         version = _chosen(question, rows, held)
-        planned = self._plan(question, words, version.kept)
+        planned = self._plan(question, words, version.kept, read)
         partition = [_column(version.kept, name) for name in question.partition]
         table = version.latest(rows, partition)
         _check_complete(version, table, partition, rows)
@@ -74,7 +78,7 @@ class RowReader:
         replica = Replica(planned.kept)
         replica.apply(planned.stage(given).partials[:1], Moment(1, 0, 0), table.num_rows)
         whole = Window((0, 1), (0, 1))
-        read = Reading(replica.version, planned.fit, [], whole, budget).read(limit)
+        found = Reading(replica.version, planned.fit, [], whole, budget).read(limit)
         timeline, moment = version.kept.timeline, version.moment
         covers = None
         if table.num_rows:
@@ -84,7 +88,7 @@ class RowReader:
                 shown_time(timeline, bounds["max"] + timeline.resolution),
             )
         return {
-            "table": read.table,
+            "table": found.table,
             "exact": True,
             "covers": covers,
             "as_of": AsOf(
@@ -92,20 +96,27 @@ class RowReader:
             ),
             "batch": moment.batch,
             "source": f"keep {version.kept.name} (the latest {table.num_rows:,} rows)",
-            "rows": read.rows,
+            "rows": found.rows,
         }
 
-    def _plan(self, question: Question, words: Sequence[Token], kept: KeptRows) -> _Planned:
+    def _plan(
+        self,
+        question: Question,
+        words: Sequence[Token],
+        kept: KeptRows,
+        read: Callable[[], Question],
+    ) -> _Planned:
         constants = tuple(
             word.text
             for place, word in enumerate(words)
             if word.token_type in (TokenType.STRING, TokenType.NUMBER)
             and place not in (question.free.range, question.free.limit)
         )
-        key = (id(kept), shape_of(words), constants)
+        key = (kept.name, shape_of(words), constants)
         found = self._planned.get(key)
-        if found is None:
-            found = _planned(question, kept)
+        # A keep that was created anew may have other columns.
+        if found is None or found.rows is not kept:
+            found = _planned(read(), kept)
             with self._lock:
                 if len(self._planned) >= _MOST:
                     self._planned.clear()
@@ -123,13 +134,13 @@ def _planned(question: Question, kept: KeptRows) -> _Planned:
         fitted = fit(replace(question, query=asked), made, {})
     except QueryError as error:
         raise problems_of(error) from None
-    return _Planned(made, fitted, StageA(made.plan, {}))
+    return _Planned(kept, made, fitted, StageA(made.plan, {}))
 
 
 def _count(question: Question, words: Sequence[Token]) -> int:
     place = question.free.range
-    text = "" if place is None else words[place].text
-    return int(text) if text.isdecimal() else question.query.window.range
+    found = None if place is None else whole_number(words[place].text)
+    return question.query.window.range if found is None else found
 
 
 def _chosen(question: Question, rows: int, held: Sequence[RowVersion]) -> RowVersion:

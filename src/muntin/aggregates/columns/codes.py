@@ -55,7 +55,7 @@ class Coder(ABC):
 
     def copy(self) -> Self:
         """A coder that knows the same codes and goes its own way from here."""
-        return copy.copy(self)
+        return copy.copy(self) if self.moves else self
 
 
 class IntegerCoder(Coder):
@@ -68,6 +68,8 @@ class IntegerCoder(Coder):
     def decode(self, codes: Ints, valid: Bools) -> pa.Array:
         """Back to the type, through an integer of its width."""
         plain = pa.array(codes, mask=~valid)
+        if plain.type == self.type:
+            return plain
         if pa.types.is_boolean(self.type) or pa.types.is_integer(self.type):
             return plain.cast(self.type)
         if self.type.bit_width == 32:
@@ -90,7 +92,8 @@ class FloatCoder(Coder):
     def decode(self, codes: Ints, valid: Bools) -> pa.Array:
         """Undo the rearrangement, which is its own inverse."""
         bits = codes ^ ((codes >> 63) & _SIZE)
-        return pa.array(bits.view(np.float64), mask=~valid).cast(self.type)
+        plain = pa.array(bits.view(np.float64), mask=~valid)
+        return plain if plain.type == self.type else plain.cast(self.type)
 
 
 class ShortDecimalCoder(Coder):

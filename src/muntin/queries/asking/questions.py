@@ -101,13 +101,32 @@ def words_of(text: str) -> list[Token]:
 
 
 class QuickWords(list[Token]):
-    """Words of a text that differs from an earlier one in constants; only their places are its."""
+    """Words of a text that differs from an earlier one in constants; only their places are its.
+
+    ``shape`` is what `shape_of` gives for them.
+    """
+
+    shape: Shape
 
 
-_LITERAL = re.compile(r"(?<!\w)'([^']*)'|(?<![\w.])(\d+)(?![\w.])")
+# Digits of other scripts are not numbers of SQL.
+_LITERAL = re.compile(r"(?<!\w)'([^']*)'|(?<![\w.])([0-9]+)(?![\w.])")
 _PLAIN = re.compile(r"[^\"`\\?]*")
 _MOST_TEMPLATES = 512
-_templates: dict[str, tuple[list[Token], list[int]] | None] = {}
+_UNKNOWN = object()
+
+
+@dataclass(frozen=True)
+class _Template:
+    """Texts that differ in constants: the words of the first one, and which are constants."""
+
+    words: list[Token]
+    places: list[int]
+    shape: Shape
+
+
+# None for texts whose constants cannot be told without cutting them into words.
+_templates: dict[str, _Template | None] = {}
 
 
 def quick_words_of(text: str) -> list[Token]:
@@ -119,22 +138,29 @@ def quick_words_of(text: str) -> list[Token]:
     """
     if not isinstance(text, str) or not _PLAIN.fullmatch(text) or "--" in text or "/*" in text:
         return words_of(text)
-    constants = [(each[1] or each[2] or "") for each in _LITERAL.finditer(text)]
-    # A number and a string in one place are different questions.
-    template = _LITERAL.sub(lambda each: "?" if each[1] is None else "'?'", text)
-    if template not in _templates:
+    constants: list[str] = []
+
+    def blank(found: re.Match[str]) -> str:
+        string, number = found.groups()
+        constants.append(number if string is None else string)
+        # A number and a string in one place are different questions.
+        return "?" if string is None else "'?'"
+
+    template = _LITERAL.sub(blank, text)
+    known = _templates.get(template, _UNKNOWN)
+    if known is _UNKNOWN:
         words = words_of(text)
         places = [at for at, word in enumerate(words) if word.token_type in _CONSTANTS]
         is_plain = [words[at].text for at in places] == constants
         if len(_templates) >= _MOST_TEMPLATES:
             _templates.clear()
-        _templates[template] = (words, places) if is_plain else None
+        _templates[template] = _Template(words, places, shape_of(words)) if is_plain else None
         return words
-    known = _templates[template]
-    if known is None:
+    if not isinstance(known, _Template):
         return words_of(text)
-    found = QuickWords(known[0])
-    for at, constant in zip(known[1], constants, strict=True):
+    found = QuickWords(known.words)
+    found.shape = known.shape
+    for at, constant in zip(known.places, constants, strict=True):
         word = found[at]
         found[at] = Token(word.token_type, constant, word.line, word.col, word.start, word.end)
     return found
@@ -145,13 +171,35 @@ def source_of(text: str) -> str:
     return read_question(text, words_of(text)).query.source
 
 
-def shape_of(tokens: Sequence[Token]) -> Hashable:
-    """All words but the constants, of which only the kinds."""
-    return tuple(
-        [
-            token.token_type if token.token_type in _CONSTANTS else (token.token_type, token.text)
-            for token in tokens
-        ]
+class Shape:
+    """All words of a question but the constants, of which only the kinds; hashed once."""
+
+    __slots__ = ("_hash", "_words")
+
+    def __init__(self, words: tuple[Hashable, ...]) -> None:
+        self._words = words
+        self._hash = hash(words)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Shape) and self._words == other._words)
+
+
+def shape_of(tokens: Sequence[Token]) -> Shape:
+    """What questions that differ in constants have in common."""
+    if isinstance(tokens, QuickWords):
+        return tokens.shape
+    return Shape(
+        tuple(
+            [
+                token.token_type
+                if token.token_type in _CONSTANTS
+                else (token.token_type, token.text)
+                for token in tokens
+            ]
+        )
     )
 
 
@@ -232,8 +280,9 @@ class _Reading:
         if limit is None:
             return None
         count = limit.expression
-        if isinstance(count, exp.Literal) and count.name.isdigit() and len(count.name) < MAX_DIGITS:
-            return int(count.name)
+        number = whole_number(count.name) if isinstance(count, exp.Literal) else None
+        if number is not None:
+            return number
         self.report.add(limit, "LIMIT takes a whole number", _LIMIT_HINT)
         return None
 
@@ -315,5 +364,13 @@ def _instant(clause: WindowClause) -> tuple[AsOf, str | int | None]:
 
 def instant_number(text: str) -> int | str:
     """A number as it is written; text where it is not a whole one."""
-    digits = text.removeprefix("-")
-    return int(text) if digits.isdigit() and len(digits) <= MAX_DIGITS else text
+    number = whole_number(text.removeprefix("-"))
+    if number is None:
+        return text
+    return -number if text.startswith("-") else number
+
+
+def whole_number(text: str) -> int | None:
+    """A number of digits, as many as a window may have; None for anything else."""
+    is_plain = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+    return int(text) if is_plain else None

@@ -1,0 +1,6 @@
+"""Reading one version of a keep for one question: exact answers, or answers with bounds."""
+
+from muntin.synopses.reading.gathered import Budget, Window
+from muntin.synopses.reading.reader import Reading
+
+__all__ = ["Budget", "Reading", "Window"]

@@ -1,0 +1,201 @@
+"""What a version has for the rows of an answer: their parts, gathered from slices and cells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from muntin._typing import Bools, Ints
+from muntin.aggregates.columns.by_part import empty
+from muntin.aggregates.columns.column import PartColumn
+from muntin.aggregates.columns.counts import CountColumn
+from muntin.errors import QuestionError
+from muntin.synopses.block import FEW, Block
+from muntin.synopses.fit import Fit
+from muntin.synopses.reading.groups import AnswerRows
+from muntin.synopses.replica import Version
+from muntin.synopses.slides import in_one_cell
+
+# A stretch of slices, and the cells of them that are taken.
+Piece = tuple[int, int, Bools]
+Kind = Literal["outer", "inner", "border"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a question may take, and how many rows its answer may have."""
+
+    seconds: float
+    rows: int
+    ends: float
+
+    @classmethod
+    def of(cls, seconds: float, rows: int) -> Budget:
+        """A budget from now on."""
+        return cls(seconds, rows, time.perf_counter() + seconds)
+
+    def check(self) -> None:
+        """Refuse to go on once the time is up."""
+        if time.perf_counter() > self.ends:
+            raise QuestionError(
+                f"the question took longer than its {self.seconds:g} seconds",
+                hint="ask for fewer groups or a shorter RANGE, or give it more time with timeout=",
+            )
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse an answer of too many rows."""
+        if rows > self.rows:
+            raise QuestionError(
+                f"the answer would have {rows:,} rows, and {self.rows:,} are the most",
+                hint="add LIMIT or a condition, or allow more with max_rows=",
+            )
+
+
+@dataclass(frozen=True)
+class Window:
+    """The slices of a window, by number: all that it touches, and those wholly inside it.
+
+    Slices are taken from the first number to the last, which is not among them.
+    """
+
+    outer: tuple[int, int]
+    inner: tuple[int, int]
+
+    @property
+    def border(self) -> list[tuple[int, int]]:
+        """The slices that are touched and not inside."""
+        if self.inner[0] >= self.inner[1]:
+            return [self.outer]
+        pairs = [(self.outer[0], self.inner[0]), (self.inner[1], self.outer[1])]
+        return [pair for pair in pairs if pair[0] < pair[1]]
+
+
+NOTHING = Window((0, 0), (0, 0))
+
+
+class _Place(NamedTuple):
+    """Where a block has entries of a piece: the answer's rows, and a range of entries for each."""
+
+    block: Block
+    rows: Ints
+    starts: Ints
+    ends: Ints
+
+
+class Gathered:
+    """The parts of an answer's rows, each gathered once.
+
+    Pieces are known by their identity: lists of them stay as long as this does.
+    """
+
+    def __init__(
+        self, version: Version, fit: Fit, rows: AnswerRows, window: Window, budget: Budget
+    ) -> None:
+        self._version = version
+        self._fit = fit
+        self._rows = rows
+        self._window = window
+        self._budget = budget
+        chosen = rows.chosen
+        # One row of few entries is put together without any array.
+        is_single = chosen is not None and chosen.size == 1 and rows.size == 1
+        self._single = int(chosen[0]) if is_single and chosen is not None else None
+        self._pieces: dict[tuple[Kind, int], list[Piece]] = {}
+        self._runs: dict[tuple[int, int], Ints] = {}
+        self._places: dict[tuple[int, int, int], list[_Place]] = {}
+        self._spans: dict[tuple[int, int, int], list[tuple[Block, int, int]]] = {}
+        self._gathered: dict[tuple[int, int], PartColumn] = {}
+
+    def pieces(self, kind: Kind, condition: int) -> list[Piece]:
+        """The pieces of a condition: those touched, those inside, or those in between."""
+        found = self._pieces.get((kind, condition))
+        if found is not None:
+            return found
+        wanted, window = self._fit.conditions[condition], self._window
+        if kind == "outer":
+            found = [(*window.outer, wanted.outer)]
+        elif kind == "inner":
+            found = [(*window.inner, wanted.inner)]
+        else:
+            found = [(low, high, wanted.outer) for low, high in window.border]
+            if window.inner[0] < window.inner[1] and not wanted.is_exact:
+                found.append((*window.inner, wanted.outer & ~wanted.inner))
+        self._pieces[kind, condition] = found
+        return found
+
+    def part(self, column: int, pieces: list[Piece]) -> PartColumn:
+        """One part of every row of the answer, from the slices and cells of some pieces."""
+        key = column, id(pieces)
+        found = self._gathered.get(key)
+        if found is None:
+            found = self._gathered[key] = self._gather(column, pieces)
+            self._budget.check()
+        return found
+
+    def counts(self, pieces: list[Piece]) -> Ints:
+        """How many rows of the stream went into each row of the answer."""
+        found = self.part(0, pieces)
+        assert isinstance(found, CountColumn)
+        return found.counts
+
+    def _gather(self, column: int, pieces: Sequence[Piece]) -> PartColumn:
+        part = self._fit.kept.node.accumulators[column].part
+        if self._single is not None:
+            spans = [
+                (block.slide(column), start, end)
+                for piece in pieces
+                for block, start, end in self._spans_of(self._single, piece)
+            ]
+            found = in_one_cell(part, spans)
+            if found is not None:
+                return found
+        total = empty(part, self._rows.size)
+        for piece in pieces:
+            for place in self._places_of(piece):
+                total.merge(place.rows, place.block.slide(column)(place.starts, place.ends))
+                self._budget.check()
+        return total
+
+    def _spans_of(self, group: int, piece: Piece) -> list[tuple[Block, int, int]]:
+        """The ranges of entries that blocks have of one group."""
+        low, high, wanted = piece
+        key = low, high, id(wanted)
+        found = self._spans.get(key)
+        if found is None:
+            found = [
+                (block, start, end)
+                for block in self._version.blocks
+                if block.last >= low and block.first < high
+                for start, end in block.spans(group, wanted, low, high)
+            ]
+            self._spans[key] = found
+        return found
+
+    def _places_of(self, piece: Piece) -> list[_Place]:
+        low, high, wanted = piece
+        key = low, high, id(wanted)
+        found = self._places.get(key)
+        if found is None:
+            found = []
+            for block in self._version.blocks if low < high else ():
+                if block.last < low or block.first >= high:
+                    continue
+                runs, starts, ends = self._found(block, wanted, low, high)
+                if runs.size:
+                    found.append(_Place(block, self._rows.of(block.groups[runs]), starts, ends))
+            self._places[key] = found
+        return found
+
+    def _found(self, block: Block, wanted: Bools, low: int, high: int) -> tuple[Ints, Ints, Ints]:
+        chosen = self._rows.chosen
+        if chosen is not None and chosen.size <= FEW:
+            return block.found(chosen, wanted, low, high)
+        return block.ranges(self._of(block, wanted), low, high)
+
+    def _of(self, block: Block, wanted: Bools) -> Ints:
+        key = block.number, id(wanted)
+        if key not in self._runs:
+            self._runs[key] = block.runs(self._rows.chosen, wanted)
+        return self._runs[key]

@@ -1,0 +1,134 @@
+"""What is remembered of questions: never the answer to another one."""
+
+import random
+import threading
+
+import pyarrow as pa
+import pytest
+
+import muntin
+from muntin.queries.asking.questions import quick_words_of, shape_of, words_of
+from muntin.synopses.asking import Asking
+
+COLUMNS = {"ts": "int64", "k": "string", "v": "int64"}
+QUERY = "SELECT count(*) AS n FROM t [RANGE 9 SLIDE 4]"
+PATIENCE = "1 minute"
+# What stands in place of a constant; each is another kind of word, or none.
+ODD = (
+    *("7", "007", "7.0", ".7", "7.", "7e1", "7_0", "'7'", "'7 minutes'", "'it''s 7'", "''", "''''"),
+    *("'a' 'b'", "x'7'", "'x'7", "n'7'", "r'7'", "-7", "- 7", "- -7", "+7", "'٣'", "٣", "²", "$7"),
+    *("'-'", "'[RANGE 9]'", "{# 7 #} 8", "TRUE", "NULL", "'\n7'", "(7)", "('7')", "`7`", '"7"'),
+    *("'7' /* '8' */", "'7' -- 8\n", "'?'", "7a", "a7", "'7'::int", "1.5.2", "0x7", "'ß'", "'７'"),
+)
+TEXTS = (
+    "SELECT max(v) AS m FROM t [RANGE {}] WHERE k = {}",
+    "SELECT max(v) AS m FROM t [RANGE 5 AS OF{}] WHERE v>{} AND k='a'",
+    "SELECT max(v + {}) FROM t [RANGE 7] LIMIT {}",
+)
+
+
+def told(text: str, quick: bool) -> object:
+    try:
+        words = quick_words_of(text) if quick else words_of(text)
+    except muntin.QueryError as error:
+        return str(error)
+    return [(word.token_type, word.text) for word in words], shape_of(words)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_words_are_those_of_the_text_whatever_came_before(seed: int) -> None:
+    rnd = random.Random(seed)
+    for _ in range(1500):
+        text = rnd.choice(TEXTS).format(rnd.choice(ODD), rnd.choice(ODD))
+        assert told(text, quick=True) == told(text, quick=False), text
+
+
+def test_a_keep_of_rows_that_is_created_anew_is_read_anew() -> None:
+    stream = muntin.stream(QUERY, COLUMNS)
+    rows = pa.table({"ts": [1, 2, 3], "k": ["a", "b", "c"], "v": [1, 20, 300]})
+    for number in range(60):
+        columns = ("k, v", "v, k", "v", "*")[number % 4]
+        stream.keep(f"CREATE OR REPLACE KEEP last AS SELECT {columns} FROM t [ROWS 3]")
+        stream.feed(rows.set_column(0, "ts", pa.array([9 * number + at for at in range(3)])))
+        asked = stream.ask("SELECT sum(v) AS s, max(v) AS m FROM t [ROWS 3]", timeout=PATIENCE)
+        assert asked.frame.to_pylist() == [{"s": 321, "m": 300}]
+        for least, total in ((2, 320), (50, 300)):
+            sql = f"SELECT sum(v) AS s FROM t [ROWS 3] WHERE v > {least} LIMIT 1"
+            assert stream.ask(sql, timeout=PATIENCE).frame.to_pylist() == [{"s": total}]
+
+
+def test_readers_of_replaced_keeps_do_not_mix() -> None:
+    """A reader that holds an older version goes on with what fits that one."""
+    keep = "CREATE OR REPLACE KEEP r AS SELECT {} FROM t [RANGE 60 SLIDE 1] GROUP BY k"
+    stream = muntin.stream(QUERY, COLUMNS)
+    held = []
+    for calls in ("k, min(v), max(v), sum(v)", "k, sum(v), max(v), min(v)"):
+        stream.keep(keep.format(calls))
+        stream.feed(pa.table({"ts": [5 * len(held) + 5], "k": ["a"], "v": [1 + len(held)]}))
+        held.append(stream._keeper.versions)
+    wrong: list[object] = []
+    turn = iter(range(10**9))
+    asking = Asking(lambda: held[next(turn) % 2])
+
+    def read() -> None:
+        for number in range(300):
+            sql = f"SELECT min(v) AS a, max(v) AS b, sum(v) AS c FROM t [RANGE {1 + number % 3}]"
+            sql += " WHERE k = 'a'"
+            answer = asking.ask(sql, isolation="ws", timeout=PATIENCE)
+            value = answer.batch
+            if answer.frame.to_pylist() != [{"a": value, "b": value, "c": value}]:
+                wrong.append(answer.frame.to_pylist())
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), -1, b"x"])
+def test_what_is_not_a_constant_is_refused(value: object) -> None:
+    stream = muntin.stream(
+        QUERY,
+        COLUMNS,
+        keeps="CREATE KEEP r AS SELECT k, sum(v) FROM t [RANGE 9 SLIDE 1] GROUP BY k",
+    )
+    ask = stream.prepare("SELECT sum(v) AS s FROM t [RANGE 9] WHERE k = ?")
+    with pytest.raises(muntin.MuntinError, match="cannot be a constant"):
+        ask(value)
+
+
+def test_one_group_is_read_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of one cell are put together without columns; columns say the same."""
+    rnd = random.Random(3)
+    keep = (
+        "CREATE KEEP r AS SELECT k, sum(v), sum(x), avg(x), max(x), min(k), count(DISTINCT v)"
+        " FROM t [RANGE 500 SLIDE 3] GROUP BY k CUT (v > 4)"
+    )
+    stream = muntin.stream(QUERY, {**COLUMNS, "x": "float64"}, lateness=40, keeps=keep)
+    strange = [1e300, -1e-300, float("inf"), float("nan"), 0.1, -0.0]
+    for number in range(30):
+        ticks = [10 * number + rnd.randint(-30, 10) for _ in range(12)]
+        stream.feed(
+            pa.table(
+                {
+                    "ts": [max(tick, 0) for tick in ticks],
+                    "k": [rnd.choice("ab") for _ in ticks],
+                    "v": [rnd.randint(-9, 9) for _ in ticks],
+                    "x": [rnd.choice(strange[: 1 + number // 5]) for _ in ticks],
+                }
+            )
+        )
+    calls = "sum(v) AS sv, sum(x) AS sx, avg(x) AS ax, max(x) AS mx, min(k) AS mk, count(*) AS n"
+    for _ in range(60):
+        length, key = rnd.randint(1, 300), rnd.choice(["a", "b", "none"])
+        where = rnd.choice(["", " AND v > 4"])
+        sql = f"SELECT {calls} FROM t [RANGE {length} ALIGNED] WHERE k = '{key}'{where}"
+        found = stream.ask(sql, timeout=PATIENCE)
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                "muntin.synopses.reading.gathered.in_one_cell", lambda part, spans: None
+            )
+            again = stream.ask(sql, timeout=PATIENCE)
+        assert str(found.table.to_pylist()) == str(again.table.to_pylist())
