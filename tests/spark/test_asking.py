@@ -20,6 +20,10 @@ QUERY = """CREATE QUERY volume AS SELECT symbol, sum(vol) AS vol
 RECENT = """CREATE KEEP recent AS
   SELECT symbol, max(price), min(price), min(vol), max(vol), sum(vol), avg(price), count(*)
   FROM trades [RANGE '20 minutes' SLIDE '10 seconds'] GROUP BY symbol CUT (vol > 1000)"""
+NAMED = """CREATE KEEP gram AS SELECT max(price * 2), avg(price * 2) FROM trades
+  [RANGE '20 minutes' SLIDE '1 minute'] WITH (synopsis = 'timegram', buckets = 256);
+CREATE KEEP shared AS SELECT symbol, min(price * 3) FROM trades
+  [RANGE '20 minutes' SLIDE '10 seconds'] GROUP BY symbol WITH (synopsis = 'ordered_sharing')"""
 LATER = (
     "CREATE KEEP later AS SELECT median(price) FROM trades [RANGE '20 minutes' SLIDE '1 minute']"
 )
@@ -27,13 +31,15 @@ QUESTIONS = [
     "SELECT symbol, max(price) AS high, sum(vol) AS vol FROM trades [RANGE '7 minutes'] GROUP BY 1",
     "SELECT avg(price) AS mean FROM trades [RANGE '15 minutes' AS OF WATERMARK] WHERE vol > 1000",
     "SELECT count(*) AS n FROM trades [RANGE '20 minutes' ALIGNED] WHERE symbol = 'A'",
+    "SELECT max(price * 2) AS high, avg(price * 2) AS mean FROM trades [RANGE '9 minutes']",
+    "SELECT min(price * 3) AS low FROM trades [RANGE '9 minutes'] WHERE symbol = 'A'",
 ]
 
 
 def local(batches: list[Any], joins: int) -> Stream:
     """A stream in this process with the same history: a keep joins after some batches."""
     stream = muntin.stream(
-        QUERY, batches[0].schema, lateness="1 minute", max_ahead=None, keeps=RECENT
+        QUERY, batches[0].schema, lateness="1 minute", max_ahead=None, keeps=[RECENT, NAMED]
     )
     for number, batch in enumerate(batches):
         if number == joins:
@@ -65,7 +71,7 @@ def started(spark: Any, folder: FolderStream, tmp_path: Path) -> Run:
         sink=muntin.sinks.parquet(tmp_path / "out"),
         partitions=2,
         buckets=4,
-        keeps=RECENT,
+        keeps=[RECENT, NAMED],
     )
 
 
@@ -78,7 +84,7 @@ def test_a_run_answers_as_a_stream_of_this_process(
         folder.put(batch)
     first = started(spark, folder, tmp_path)
     first.await_termination(120)
-    assert [keep.name for keep in first.keeps()] == ["recent"]
+    assert [keep.name for keep in first.keeps()] == ["recent", "gram", "shared"]
     check(first, local(batches[:4], 99), QUESTIONS)
     first.stop()
 
@@ -161,7 +167,7 @@ def test_keeps_join_and_leave_a_run_beside_queries_over_rows(spark: Any, tmp_pat
         for number, batch in enumerate(batches):
             if number == 0:
                 # Both read columns that no query reads: Spark's query starts again with them.
-                run.keep(RECENT)
+                run.keep([RECENT, NAMED])
             if number == 3:
                 run.keep(LATER)
                 with pytest.raises(muntin.QueryError, match="already a keep named later"):
@@ -175,7 +181,7 @@ def test_keeps_join_and_leave_a_run_beside_queries_over_rows(spark: Any, tmp_pat
         run.drop_keep("recent")
         folder.put(batches[-1])
         wait_for_batches(run, 7)
-    assert [keep.name for keep in run.keeps()] == ["later"]
+    assert [keep.name for keep in run.keeps()] == ["gram", "shared", "later"]
     with pytest.raises(muntin.QuestionError):
         run.ask(QUESTIONS[0])
     assert run.progress().results["seen"] > 0

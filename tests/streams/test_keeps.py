@@ -110,7 +110,6 @@ def test_every_synopsis_gives_the_same_answers(synopsis: str) -> None:
     ("options", "reason"),
     [
         ("synopsis = 'running'", "max.* cannot be subtracted"),
-        ("synopsis = 'timegram', buckets = 64", "structure of muntin.synopses.library"),
         ("synopsis = 'dyadic'", "there is no synopsis 'dyadic'"),
         ("synopsis = 7", "expected a string"),
         ("size = 7", "expected synopsis or buckets"),

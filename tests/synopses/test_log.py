@@ -56,6 +56,38 @@ def test_a_log_answers_as_a_stream_and_stays_small(tmp_path: Path) -> None:
     writer.close()
 
 
+NAMED = (
+    "CREATE KEEP gram AS SELECT k, max(v), sum(v) FROM t [RANGE 60 SLIDE 2] GROUP BY k"
+    " WITH (synopsis = 'timegram', buckets = 16);"
+    "CREATE KEEP shared AS SELECT k, max(v + 1) FROM t [RANGE 60 SLIDE 2] GROUP BY k"
+    " WITH (synopsis = 'ordered_sharing')"
+)
+
+
+def test_a_log_has_named_synopses(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path / "ck", NAMED)
+    stream = local(0, NAMED)
+    for number in range(30):
+        writer.run(number, "a")
+        stream.feed(log_writer.batch_of(number))
+        if number == 20:
+            writer.wait()
+            writer.close()
+            writer = LogWriter(tmp_path / "ck", NAMED)
+        if number % 3 == 2:
+            writer.wait()
+            for call in ("max(v) AS m, sum(v) AS s", "max(v + 1) AS m"):
+                sql = f"SELECT {call} FROM t [RANGE {number + 5}] WHERE k = 'b'"
+                listed = (stream, writer.keeps.asking, asking_of(tmp_path / "ck"))
+                answers = [each.ask(sql, timeout="1 minute") for each in listed]
+                assert [each.table for each in answers] == 3 * [answers[0].table]
+                assert {each.exact for each in answers} == {answers[0].exact}
+                assert not (answers[0].exact and "sum" in call)
+    assert "timegram', buckets = 16" in writer.keeps.explain()
+    assert "shared, which took" in writer.keeps.explain()
+    writer.close()
+
+
 def test_a_batch_that_is_run_again_is_kept_once(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path / "ck")
     for number in range(40):

@@ -16,14 +16,13 @@ from muntin.queries.analysis.rows import analyze_rows, is_row_query
 from muntin.queries.analysis.select import analyze_window, checked_condition
 from muntin.queries.analysis.templates import Templates
 from muntin.queries.asking.keeps import (
-    SYNOPSES,
     AnyKeep,
     CreateKeep,
     DropKeep,
     Keep,
     check_keep,
+    read_options,
     read_row_keep,
-    synopsis_problem,
 )
 from muntin.queries.catalog import CreateQuery, CreateRows, DropQuery, FileStatement
 from muntin.queries.declarations import MAX_NAME, Reference, declare, reference
@@ -239,14 +238,10 @@ class StatementReader:
     def _slice_keep(self, node: CreateKeepNode) -> Keep | None:
         found = analyze_window(node.expression, node.name, self.report)
         cuts = [checked_condition(cut, self.report) for cut in node.args["cuts"]]
-        synopsis = None
-        for option in node.args["options"]:
-            synopsis = option.args["value"].lower()
-            if option.name != "synopsis" or synopsis not in SYNOPSES:
-                self.report.add(option, *synopsis_problem(option.name, synopsis))
+        options = read_options(node.args["options"], self.report)
         if found is None or not check_keep(found[0], self.report) or self.report.problems:
             return None
-        return Keep(found[0], tuple(cut for cut in cuts if cut is not None), synopsis)
+        return Keep(found[0], tuple(cut for cut in cuts if cut is not None), *options)
 
     def _row_query(self, name: str, node: exp.Expr, options: dict[str, Any]) -> RowQuery | None:
         if not self._takes(options, ROW_OPTIONS, "rows with lifetimes"):

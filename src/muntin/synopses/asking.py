@@ -258,7 +258,7 @@ class Asking:
         self, fits: Sequence[Fit], question: Question, words: Sequence[Token], versions: Versions
     ) -> tuple[Fit, Placed | None]:
         """The keep that answers exactly with the widest slices, or else with the finest."""
-        found: list[tuple[bool, int, Fit, Placed | None]] = []
+        found: list[tuple[bool, bool, int, Fit, Placed | None]] = []
         refused: list[MuntinError] = []
         for each in fits:
             version = versions.by_name[each.kept.name.lower()]
@@ -267,13 +267,13 @@ class Asking:
             except MuntinError as error:
                 refused.append(error)
                 continue
-            cells = all(wanted.is_exact for wanted in each.conditions)
+            cells = not each.is_bounded and all(wanted.is_exact for wanted in each.conditions)
             exact = cells and (placed is None or placed.window.outer == placed.window.inner)
             slide = each.kept.keep.slide
-            found.append((not exact, -slide if exact else slide, each, placed))
+            found.append((not exact, each.is_bounded, -slide if exact else slide, each, placed))
         if not found:
             raise refused[0]
-        _, _, chosen, placed = min(found, key=lambda each: each[:2])
+        *_, chosen, placed = min(found, key=lambda each: each[:3])
         return chosen, placed
 
 

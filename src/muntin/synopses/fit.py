@@ -21,6 +21,7 @@ from muntin.queries import Question, canonical_text
 from muntin.queries.asking.questions import conjuncts, equality
 from muntin.queries.sql.spellings import window_text
 from muntin.synopses.cells import Wanted, implies, wanted_cells
+from muntin.synopses.choice import GRAM_CALLS
 from muntin.synopses.kept import Kept
 from muntin.windows import Window
 
@@ -36,11 +37,15 @@ class UnfitError(Exception):
 
 @dataclass(frozen=True)
 class FittedCall:
-    """An aggregate of the question: where its parts are, and which condition takes its rows."""
+    """An aggregate of the question: where its parts are, and which condition takes its rows.
+
+    One ``is_gram`` that is told from the buckets of a TimeGram.
+    """
 
     call: BoundCall
     columns: tuple[int, ...]
     condition: int
+    is_gram: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,11 @@ class Fit:
         if self.bound.having is not None or not all(isinstance(root, Column) for root in roots):
             return None
         return tuple(names[root.name] for root in roots if isinstance(root, Column))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether some aggregate is never exact: counts of a TimeGram are, and nothing else."""
+        return any(each.is_gram and each.call.aggregate.name != "count" for each in self.calls)
 
     @property
     def is_finest(self) -> bool:
@@ -181,15 +191,26 @@ def _calls(
     for call in bound.calls:
         needed = [Accumulator(each.part, each.args) for each in call.accumulators()]
         missing = [each for each in needed if each not in places]
-        if missing:
+        is_gram = bool(missing) and _is_in_gram(call, kept)
+        if missing and not is_gram:
             raise UnfitError(f"it does not keep {_text(call)}", 2)
         key = "" if call.filter is None else call.filter.key
         if key not in conditions:
             conditions[key] = len(listed)
             listed.append(conjunction(where, call.filter))
-        columns = tuple(places[each] for each in needed)
-        calls.append(FittedCall(call, columns, conditions[key]))
+        if is_gram and kept.gram is not None:
+            columns: tuple[int, ...] = (kept.gram,)
+        else:
+            columns = tuple(places[each] for each in needed)
+        calls.append(FittedCall(call, columns, conditions[key], is_gram))
     return tuple(calls), listed
+
+
+def _is_in_gram(call: BoundCall, kept: Kept) -> bool:
+    """Whether the buckets of a TimeGram tell an aggregate."""
+    if kept.gram is None or call.aggregate.name not in GRAM_CALLS:
+        return False
+    return call.args == kept.node.accumulators[kept.gram].args
 
 
 def _text(call: BoundCall) -> str:
@@ -263,6 +284,8 @@ def would_do(question: Question, near: Kept | None, span: int | None = None) -> 
     if cuts:
         words.append(f"CUT ({', '.join(cuts)})")
     text = " ".join(words)
+    if near is not None and len(items) == len(kept):
+        text += near.keep.options
     return text if near is None else text.replace("CREATE KEEP", "CREATE OR REPLACE KEEP", 1)
 
 

@@ -21,6 +21,7 @@ from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
 from muntin.predicates import Shape
 from muntin.queries import Keep
+from muntin.synopses.choice import synopsis_problem, with_gram
 
 # A keep's cells are listed, so that a question finds those it asks for at once.
 MOST_CELLS = 1 << 16
@@ -66,6 +67,11 @@ class Kept:
     def timeline(self) -> Timeline:
         """How times become ticks."""
         return self.plan.timeline
+
+    @property
+    def gram(self) -> int | None:
+        """Where a TimeGram has its buckets among the accumulators."""
+        return None if self.keep.synopsis != "timegram" else 1
 
     @cached_property
     def key_names(self) -> dict[str, int]:
@@ -142,11 +148,11 @@ def plan_keep(
     if kept.shape.size > MOST_CELLS:
         message = f"CUT and FILTER make {kept.shape.size:,} cells, and {MOST_CELLS:,} are the most"
         raise QueryError([keep.problem(node, message, "leave out some of them")])
-    stiff = [each for each in kept.node.accumulators if not each.part.invertible]
-    if keep.synopsis == "running" and stiff:
-        message = f"{stiff[0]} cannot be subtracted, which running totals take"
-        hint = "write WITH (synopsis = 'interval'), or leave it out: each part has what suits it"
-        raise QueryError([keep.problem(node, message, hint)])
+    trouble = synopsis_problem(keep.synopsis, plan)
+    if trouble is not None:
+        raise QueryError([keep.problem(node, *trouble)])
+    if keep.buckets is not None:
+        kept = Kept(keep, with_gram(plan, keep.buckets))
     for output, bound in zip(keep.query.group_by, kept.node.grouping, strict=True):
         if not KeyTable.takes(bound.type):
             message = f"a keep cannot be grouped by a {bound.type}"

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.partials import PartialBatch
 from muntin.synopses.block import Block, Entries, merged
 from muntin.synopses.kept import Kept
+from muntin.synopses.shared_extremes import Latest, SharedExtremes
 
 # So many blocks of one size become one of the next.
 _FANOUT = 8
@@ -101,6 +103,8 @@ class Version:
         blocks: The entries.
         groups: Their groups.
         count: How many groups there are.
+        serial: How many batches had entries.
+        shared: Answers that questions left, where the keep has OrderedSharing.
     """
 
     kept: Kept
@@ -110,6 +114,13 @@ class Version:
     blocks: tuple[Block, ...]
     groups: Groups
     count: int
+    serial: int = 0
+    shared: SharedExtremes | None = None
+
+    @cached_property
+    def latest(self) -> Latest:
+        """What extremes that end now are read from."""
+        return Latest(self.blocks, self.serial, max((each.last for each in self.blocks), default=0))
 
     @property
     def low(self) -> int | None:
@@ -157,6 +168,8 @@ class Replica:
         groups = Groups([bound.type for bound in self.kept.node.grouping])
         self._parts = [each.part for each in self.kept.node.accumulators]
         self._next = 0
+        self._serial = 0
+        self._shared = self._fresh_extremes()
         self.version = self._version((), groups)
 
     def apply(self, batches: Sequence[PartialBatch], moment: Moment, rows: int = 0) -> None:
@@ -168,6 +181,9 @@ class Replica:
         blocks = list(self.version.blocks)
         if pieces:
             blocks.append(self._block(pieces))
+            self._serial += 1
+            if self._shared is not None:
+                self._shared.add(self._serial, blocks[-1])
             earliest = blocks[-1].first
             self.first = earliest if self.first is None else min(earliest, self.first)
         self.commit(blocks, moment)
@@ -182,6 +198,8 @@ class Replica:
         tidy = self._tidied(held, oldest)
         if len(tidy) < len(held):
             groups, tidy = self._renumbered(groups, tidy)
+            if groups is not self.version.groups:
+                self._shared = self._fresh_extremes()
         self.version = self._version(tuple(tidy), groups)
 
     def explain(self) -> str:
@@ -190,6 +208,12 @@ class Replica:
         rate = self.taken / self.rows if self.rows else 0.0
         near = "; raw rows would cost as much" if rate > _RAW else ""
         held = f"{count(version.entries, 'entry')}, {version.nbytes:,} bytes"
+        if version.shared is not None:
+            asked = version.shared.shared + version.shared.scans
+            near += (
+                f"; {count(len(version.shared), 'answer')} shared, which took "
+                f"{version.shared.shared:,} of {asked:,} looks"
+            )
         return f"{self.kept.keep}\n  {held}, {rate:.2f} entries per row{near}"
 
     def facts(self) -> dict[str, Any]:
@@ -204,7 +228,20 @@ class Replica:
 
     def _version(self, blocks: tuple[Block, ...], groups: Groups) -> Version:
         count = groups.count
-        return Version(self.kept, self.moment, self.since, self.first, blocks, groups, count)
+        return Version(
+            self.kept,
+            self.moment,
+            self.since,
+            self.first,
+            blocks,
+            groups,
+            count,
+            self._serial,
+            self._shared,
+        )
+
+    def _fresh_extremes(self) -> SharedExtremes | None:
+        return SharedExtremes() if self.kept.keep.synopsis == "ordered_sharing" else None
 
     def adopt(self, blocks: Sequence[Block]) -> None:
         """Go on with blocks that were kept elsewhere, as they are."""

@@ -116,7 +116,7 @@ def in_one_cell(part: Part, spans: Spans) -> PartColumn | None:
         int(column.least[start:end].min())
         for column, (_, start, end) in zip(columns, spans, strict=True)
     )
-    return columns[0].of_codes(np.array([least], np.int64))
+    return columns[0].one_code(least)
 
 
 def _one_total(part: Part, spans: Sequence[tuple[RunningTotals, int, int]]) -> PartColumn | None:

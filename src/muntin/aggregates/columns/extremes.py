@@ -117,6 +117,10 @@ class ExtremeColumn(PartColumn):
         """A column of other cells, whose smallest codes are given; without marks."""
         return type(self)(self.part, least, self.values.copy(), None)
 
+    def one_code(self, least: int) -> Self:
+        """A column of one cell."""
+        return self.of_codes(np.array([least], np.int64))
+
     def resize(self, size: int) -> None:
         """Grow with cells that hold no value."""
         self.least = grown(self.least, size, kernels.NOTHING)  # type: ignore[assignment]

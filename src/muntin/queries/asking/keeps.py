@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -13,14 +14,17 @@ from muntin.queries.query import Output, Query
 from muntin.queries.report import Report
 from muntin.queries.source import problem_at
 from muntin.queries.sql.aggregate_calls import as_call
+from muntin.queries.sql.clauses import MAX_DIGITS
 from muntin.queries.sql.normalize import canonical_text, dotted, quote
 from muntin.queries.sql.spellings import to_window
 from muntin.windows import Window
 
 # A window of more rows is one in time, or kept elsewhere.
 MOST_ROWS = 100_000
-LIBRARY = ("timegram", "ordered_sharing")
-SYNOPSES = ("running", "interval", "basic_interval")
+SYNOPSES = ("running", "interval", "basic_interval", "timegram", "ordered_sharing")
+# Buckets of a TimeGram between a number and its double.
+BUCKETS = 64
+MOST_BUCKETS = 4096
 GRID_HINT = "write [RANGE '1 hour' SLIDE '1 second']: for how long, and how finely"
 ROWS_HINT = "write CREATE KEEP last AS SELECT * FROM t [ROWS 500], or [PARTITION BY k ROWS 10]"
 # No name of a column: what tells the rows of a cut apart.
@@ -37,6 +41,7 @@ class Keep:
         query: What is kept: its RANGE is the span, its SLIDE the grid.
         cuts: Conditions that questions may ask by, beside those on group columns and in FILTER.
         synopsis: By which structure ranges of slices are answered; chosen for each part if None.
+        buckets: Of a TimeGram: how many lie between a number and its double.
 
     >>> from muntin.queries import keeps
     >>> (keep,) = keeps("CREATE KEEP k AS SELECT max(v) FROM s [RANGE 60 SLIDE 5] CUT (v>7)")
@@ -49,6 +54,7 @@ class Keep:
     query: Query
     cuts: tuple[exp.Expr, ...] = ()
     synopsis: str | None = None
+    buckets: int | None = None
 
     @property
     def name(self) -> str:
@@ -90,7 +96,15 @@ class Keep:
         cuts = ", ".join(canonical_text(cut) for cut in self.cuts)
         text = "CREATE KEEP" + self.query.sql().removeprefix("CREATE QUERY")
         text = f"{text} CUT ({cuts})" if cuts else text
-        return text if self.synopsis is None else f"{text} WITH (synopsis = '{self.synopsis}')"
+        return f"{text}{self.options}"
+
+    @property
+    def options(self) -> str:
+        """WITH and its options, as they stand at the end; nothing where there are none."""
+        if self.synopsis is None:
+            return ""
+        buckets = "" if self.buckets is None else f", buckets = {self.buckets}"
+        return f" WITH (synopsis = '{self.synopsis}'{buckets})"
 
     def problem(self, node: exp.Expr, message: str, hint: str | None = None) -> Problem:
         """A problem that points at a node of this keep, where it was written."""
@@ -180,16 +194,27 @@ def slice_keep(keep: AnyKeep) -> Keep:
     return keep
 
 
-def synopsis_problem(option: str, value: str) -> tuple[str, str]:
-    """What is wrong with an option of a keep, and what to write."""
+def read_options(options: Sequence[exp.Expr], report: Report) -> tuple[str | None, int | None]:
+    """The synopsis of a keep and its buckets; what is wrong with them is reported."""
+    given = {option.name: option for option in options}
+    if len(given) < len(options):
+        report.add(options[-1], "an option is given twice", "leave one out")
     known = f"write WITH (synopsis = '{SYNOPSES[0]}'), or {' or '.join(SYNOPSES[1:])}"
-    if option == "buckets" or value in LIBRARY:
-        message = f"{option} = {value} is a structure of muntin.synopses.library, not of a keep"
-        return (
-            message,
-            f"what a keep holds per slice is exact and takes less: leave it out, or {known}",
-        )
-    return f"there is no synopsis {value!r}", known
+    chosen, count = given.get("synopsis"), given.get("buckets")
+    synopsis = None if chosen is None else str(chosen.args["value"]).lower()
+    if synopsis is not None and synopsis not in SYNOPSES:
+        report.add(chosen, f"there is no synopsis {synopsis!r}", known)
+    if count is not None and synopsis != "timegram":
+        hint = "write WITH (synopsis = 'timegram', buckets = 64)"
+        report.add(count, "only a TimeGram has buckets", hint)
+    if synopsis != "timegram":
+        return synopsis, None
+    text = BUCKETS if count is None else count.args["value"]
+    buckets = int(text) if len(str(text)) < MAX_DIGITS else 0
+    if not 1 <= buckets <= MOST_BUCKETS or buckets & (buckets - 1):
+        message = f"buckets must be a power of two up to {MOST_BUCKETS:,}, not {text}"
+        report.add(count, message, "write buckets = 64: values are known to one part in 64")
+    return synopsis, buckets
 
 
 def read_row_keep(node: exp.Expr, name: str, report: Report) -> RowKeep | None:

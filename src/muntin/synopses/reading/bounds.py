@@ -94,7 +94,7 @@ def _bounds(
         # NaN is above all numbers, as in Spark.
         return -math.inf, math.nan
     below, above = one(inner, outer, inside, count, low, high)
-    return _fitted(below, kind, down=True), _fitted(above, kind, down=False)
+    return fitted(below, kind, down=True), fitted(above, kind, down=False)
 
 
 def _sum(inner: Any, outer: Any, inside: int, count: int, low: Any, high: Any) -> tuple[Any, Any]:
@@ -137,8 +137,11 @@ def _apart(start: Any, added: Any, *, down: bool) -> Any:
     return exact - margin if down else exact + margin
 
 
-def _fitted(value: Any, kind: pa.DataType, *, down: bool) -> Any:
-    """A bound in the type of the answer, rounded outward; None where the type cannot hold it."""
+def fitted(value: Any, kind: pa.DataType, *, down: bool | None) -> Any:
+    """A bound in the type of the answer, rounded outward; None where the type cannot hold it.
+
+    Decimals that need no rounding have no ``down``.
+    """
     if pa.types.is_floating(kind):
         if not isinstance(value, Fraction):
             return value
@@ -155,6 +158,8 @@ def _fitted(value: Any, kind: pa.DataType, *, down: bool) -> Any:
             context.prec = _DIGITS
             unit = Decimal(1).scaleb(-kind.scale)
             exact = Decimal(value.numerator) / Decimal(value.denominator)
+            if down is None:
+                return exact.quantize(unit)
             step = -unit if down else unit
             return (exact + step).quantize(unit, ROUND_FLOOR if down else ROUND_CEILING)
     whole = int(math.floor(value) if down else math.ceil(value))

@@ -142,6 +142,10 @@ class Gathered:
 
     def _gather(self, column: int, pieces: Sequence[Piece]) -> PartColumn:
         part = self._fit.kept.node.accumulators[column].part
+        if self._single is not None and len(pieces) == 1:
+            shared = self._shared(self._single, column, pieces[0])
+            if shared is not None:
+                return shared
         if self._single is not None:
             spans = [
                 (block.slide(column), start, end)
@@ -157,6 +161,14 @@ class Gathered:
                 total.merge(place.rows, place.block.slide(column)(place.starts, place.ends))
                 self._budget.check()
         return total
+
+    def _shared(self, group: int, column: int, piece: Piece) -> PartColumn | None:
+        """An extreme of all slices from one on, as earlier questions left it."""
+        low, high, wanted = piece
+        extremes, latest = self._version.shared, self._version.latest
+        if extremes is None or high <= latest.newest or low > latest.newest:
+            return None
+        return extremes.one_cell(latest, column, group, wanted, low)
 
     def _spans_of(self, group: int, piece: Piece) -> list[tuple[Block, int, int]]:
         """The ranges of entries that blocks have of one group."""

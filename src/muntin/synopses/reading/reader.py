@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Lowered
+from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.errors import QuestionError
 from muntin.synopses.fit import Fit, FittedCall
@@ -23,6 +24,7 @@ from muntin.synopses.reading.bounds import (
     enclose,
 )
 from muntin.synopses.reading.gathered import NOTHING, Budget, Gathered, Piece, Window
+from muntin.synopses.reading.grams import enclosed_by_gram, estimate
 from muntin.synopses.reading.groups import answer_rows
 from muntin.synopses.reading.having import may_hold
 from muntin.synopses.reading.table import ALIGNED_HINT, answer_table, in_order
@@ -59,7 +61,9 @@ class Reading:
         held = self._held(outer)
         # Where no row lies between what is inside and what is touched, both are the same rows.
         borders = (gathered.pieces("border", place) for place in conditions)
-        exact = not any(gathered.counts(pieces).any() for pieces in borders if pieces)
+        exact = not fit.is_bounded and not any(
+            gathered.counts(pieces).any() for pieces in borders if pieces
+        )
         values = [
             self._lower(each, gathered.pieces("outer", each.condition), held).values
             for each in fit.calls
@@ -84,10 +88,14 @@ class Reading:
         return np.flatnonzero(counts)
 
     def _lower(self, each: FittedCall, pieces: list[Piece], held: Ints | None) -> Lowered:
-        columns = [self._gathered.part(column, pieces) for column in each.columns]
-        if held is not None:
-            columns = [column.take(held) for column in columns]
+        columns = [self._part(column, pieces, held) for column in each.columns]
+        if each.is_gram:
+            return Lowered(estimate(each.call.aggregate, columns[0]))
         return each.call.aggregate.lower(columns)
+
+    def _part(self, column: int, pieces: list[Piece], held: Ints | None) -> PartColumn:
+        found = self._gathered.part(column, pieces)
+        return found if held is None else found.take(held)
 
     def _shown(
         self, values: Sequence[pa.Array], held: Ints | None
@@ -117,7 +125,8 @@ class Reading:
             if place is None:
                 raise QuestionError(
                     f"the answer is not exact, and {name} is computed from several aggregates",
-                    hint=f"select the aggregates on their own, or {ALIGNED_HINT}",
+                    hint="select the aggregates on their own"
+                    + ("" if self._fit.is_bounded else f", or {ALIGNED_HINT}"),
                 )
         return {
             place: self._enclosed(each, values[place], held)
@@ -129,6 +138,11 @@ class Reading:
     ) -> tuple[pa.Array, pa.Array]:
         name = each.call.aggregate.name
         inside = self._gathered.pieces("inner", each.condition)
+        if each.is_gram:
+            kinds = (inside, self._gathered.pieces("border", each.condition))
+            return enclosed_by_gram(
+                each.call.aggregate, *(self._part(each.columns[0], some, held) for some in kinds)
+            )
         if name in GROWING | FALLING:
             inner = self._lower(each, inside, held).values
             return enclose(name, Enclosed(inner, outer))
@@ -156,8 +170,7 @@ class Reading:
     def _column(self, place: int | None, pieces: list[Piece], held: Ints | None) -> list[Any]:
         """Counts or extremes as Python values."""
         assert place is not None
-        column: Any = self._gathered.part(place, pieces)
-        column = column if held is None else column.take(held)
+        column: Any = self._part(place, pieces, held)
         if isinstance(column, CountColumn):
             counts: list[Any] = column.counts.tolist()
             return counts

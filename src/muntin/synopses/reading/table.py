@@ -53,11 +53,16 @@ def _check_width(fit: Fit, within: float, name: str, found: Sequence[pa.Array]) 
         if width > most:
             grid = fit.kept.keep.slide
             share = 1 if not most else max(int(grid * most / width), 1)
+            hint = (
+                f"a keep with a SLIDE of about {share} ticks would do, instead of {grid}; "
+                f"or {ALIGNED_HINT}"
+            )
+            if fit.is_bounded:
+                hint = f"a keep with more than {fit.kept.keep.buckets} buckets, or a shorter SLIDE"
             raise QuestionError(
                 f"the bounds of {name} are {width:g} apart, and {within:g}% of the answer is "
                 f"{most:g}",
-                hint=f"a keep with a SLIDE of about {share} ticks would do, instead of {grid}; "
-                f"or {ALIGNED_HINT}",
+                hint=hint,
             )
 
 

@@ -47,7 +47,7 @@ class HistogramColumn(RunColumn):
 
     def codes_of(self, args: tuple[pa.Array, ...], times: Ints | None) -> Ints:
         """The buckets."""
-        return buckets_of(args[0], _bits(self.part)).reshape(-1, 1)
+        return buckets_of(args[0], bits_of(self.part)).reshape(-1, 1)
 
     @classmethod
     def from_arrow(cls, part: Part, batch: pa.RecordBatch) -> Self:
@@ -63,7 +63,8 @@ class HistogramColumn(RunColumn):
         return column
 
 
-def _bits(part: Part) -> int:
+def bits_of(part: Part) -> int:
+    """How many bits of the mantissa tell the buckets of a part apart."""
     return int(part.kind.removeprefix(HISTOGRAM))
 
 
