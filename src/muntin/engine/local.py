@@ -18,6 +18,7 @@ from muntin.engine.rows.batches import as_table, outputs
 from muntin.engine.rows.key_ranges import KeyRanges
 from muntin.engine.rows.stage_a import StageA, StageOutput
 from muntin.engine.slices.newcomers import check_streams
+from muntin.engine.slices.store import SliceStore
 from muntin.engine.state import State
 from muntin.engine.tables.relations import check_version
 from muntin.errors import DataError
@@ -88,6 +89,11 @@ class LocalEngine:
     def seen(self) -> int | None:
         """The largest event time so far."""
         return self._state.seen
+
+    @property
+    def stores(self) -> Sequence[SliceStore]:
+        """What is kept of each set of partials."""
+        return self._state.stores
 
     def next_windows(self) -> dict[str, int]:
         """The number of the next window that each query answers."""

@@ -34,6 +34,7 @@ from muntin.streams.intake import Intake
 from muntin.streams.keeper import Keeper
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
+from muntin.streams.query_slices import QuerySlices
 from muntin.streams.snapshots import packed, token_in
 from muntin.synopses import Askable, Asking, Moment
 
@@ -65,10 +66,14 @@ class Stream(Lifecycle, Askable):
         self._batches = 0
         plan = engine.plan
         self._keeper = keeper or Keeper(plan.source, plan.timeline.column, plan.zone, engine.tables)
+        self._slices = QuerySlices(engine)
         self._asking = Asking(
             lambda: self._keeper.versions,
             self._keeper.schemas,
             restore=lambda: self._restore,
+            others=Asking(
+                self._slices.versions, self._keeper.schemas, restore=lambda: self._restore
+            ),
         )
         # The plans of the last snapshots, by their tokens.
         self._plans: dict[bytes, SharedPlan] = {}
@@ -97,8 +102,10 @@ class Stream(Lifecycle, Askable):
         before = Counter(self._engine.statistics.errors)
         watermark, threads = self._engine.watermark, self._engine.threads
         kept = self._keeper.prepared(given.kept, watermark, threads)
-        found = self._engine.feed(given.kept)
-        self._batches += 1
+        with self._slices.lock:
+            found = self._engine.feed(given.kept)
+            self._batches += 1
+            self._slices.moved(self._moment)
         self._keeper.commit(kept, self._moment, given.kept.num_rows)
         # Rows too far ahead were not shown to the engine, and count like those without a time.
         self._engine.statistics += Counts(
@@ -117,7 +124,9 @@ class Stream(Lifecycle, Askable):
         self._check()
         tick = self._intake.tick(to)
         before = Counter(self._engine.statistics.errors)
-        found = self._engine.advance(tick)
+        with self._slices.lock:
+            found = self._engine.advance(tick)
+            self._slices.moved(self._moment)
         self._keeper.advance(self._moment)
         return self._results(found, 0, before)
 
@@ -143,7 +152,9 @@ class Stream(Lifecycle, Askable):
         catalog = Catalog(self._catalog)
         catalog.apply(statements)
         check_sources(catalog, self._name)
-        self._engine.replace(list(catalog))
+        with self._slices.lock:
+            self._engine.replace(list(catalog))
+            self._slices.moved(self._moment)
         self._catalog = catalog
 
     def _apply_keeps(self, statements: Sequence[CreateKeep | DropKeep]) -> None:
@@ -239,12 +250,15 @@ class Stream(Lifecycle, Askable):
         """Go on with what was kept when snapshots were taken."""
         self._batches = kept[-1][0]
         self._keeper.restore([each for _, each in kept])
+        self._slices.moved(self._moment)
 
     def close(self) -> Results:
         """Answer every window that holds a row and has no answer yet, and end the stream."""
         self._check()
         before = Counter(self._engine.statistics.errors)
-        found = self._engine.close()
+        with self._slices.lock:
+            found = self._engine.close()
+            self._slices.moved(self._moment)
         self._failure = "the stream is closed: its open windows are answered"
         return self._results(found, 0, before)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot.tokenizer_core import Token, TokenType
 
+from muntin.display import count
 from muntin.errors import DataError, MuntinError, QueryError, QuestionError, did_you_mean
 from muntin.queries import Question, read_question
 from muntin.queries.asking.questions import quick_words_of, shape_of, whole_number
@@ -92,6 +93,7 @@ class Asking:
         tables: The columns of the tables that keeps join.
         several: Whether FROM tells several streams apart.
         restore: From a table to the frame that users see.
+        others: What answers where none of the keeps does.
     """
 
     def __init__(
@@ -101,8 +103,10 @@ class Asking:
         *,
         several: bool = False,
         restore: Callable[[], Callable[[pa.Table], Any]] | None = None,
+        others: Asking | None = None,
     ) -> None:
         self._versions = versions
+        self._others = others
         self._tables = tables
         self._several = several
         self._restore = restore
@@ -120,7 +124,7 @@ class Asking:
     ) -> Answer:
         """Answer a question from what is kept."""
         options = _options(isolation, timeout, max_rows)
-        return self._answer(sql, quick_words_of(sql), *options)
+        return self._answer_or_others(sql, quick_words_of(sql), *options)
 
     def prepare(
         self,
@@ -132,7 +136,22 @@ class Asking:
     ) -> Prepared:
         """A question with ``?`` for constants, to be asked with values for them."""
         options = _options(isolation, timeout, max_rows)
-        return Prepared(sql, lambda words: self._answer(sql, words, *options))
+        return Prepared(sql, lambda words: self._answer_or_others(sql, words, *options))
+
+    def _answer_or_others(
+        self, sql: str, words: Sequence[Token], isolation: Isolation, seconds: float, rows: int
+    ) -> Answer:
+        try:
+            return self._answer(sql, words, isolation, seconds, rows)
+        except QuestionError as error:
+            if self._others is None:
+                raise
+            try:
+                others = self._others
+                return others._answer(sql, words, isolation, seconds, rows)  # noqa: SLF001 - as own
+            except QuestionError:
+                # What would help is a keep: that is what the first one says.
+                raise error from None
 
     def _answer(
         self, sql: str, words: Sequence[Token], isolation: Isolation, seconds: float, rows: int
@@ -171,15 +190,14 @@ class Asking:
         limit = _limit(question, sql, words)
         reading = Reading(version, chosen, keys, None if placed is None else placed.window, budget)
         read = reading.read(limit)
-        keep = version.kept.keep
         return {
             "table": read.table,
             "exact": read.exact,
             "covers": None if placed is None else placed.covers,
             "as_of": as_of(version),
             "batch": version.moment.batch,
-            "source": f"keep {keep.name} ({len(version.blocks)} blocks, "
-            f"{version.entries:,} entries)",
+            "source": f"{version.kept.label} ({count(len(version.blocks), 'block')}, "
+            f"{count(version.entries, 'entry')})",
             "rows": read.rows,
         }
 

@@ -43,6 +43,11 @@ class Kept:
         return self.keep.name
 
     @property
+    def label(self) -> str:
+        """What answers say they come from."""
+        return f"keep {self.name}"
+
+    @property
     def counted_as(self) -> str:
         """What values that fail in it are counted as; no query has such a name."""
         return f"keep {self.name}"
@@ -97,10 +102,15 @@ class Kept:
         phase, slide = self._grid
         return (tick - phase) // slide
 
-    def start_of(self, number: int) -> int:
-        """The tick at which a slice begins."""
+    def floor(self, tick: int) -> int:
+        """Where the slice that holds a tick begins."""
         phase, slide = self._grid
-        return phase + number * slide
+        return tick - (tick - phase) % slide
+
+    def ceil(self, tick: int) -> int:
+        """Where the first slice begins that does so at a tick or later."""
+        phase, slide = self._grid
+        return tick + (phase - tick) % slide
 
     def entry_bytes(self) -> int:
         """What one entry takes before values are seen: slice, group, cell and accumulators."""

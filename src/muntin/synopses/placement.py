@@ -67,14 +67,15 @@ def placed_window(version: Version, question: Question, words: Sequence[Token]) 
         return None
     start = end - length
     first, last = kept.slice_of(start), kept.slice_of(end - 1) + 1
+    whole = kept.floor(start), kept.ceil(end)
     if question.aligned:
-        start, end = kept.start_of(first), kept.start_of(last)
-    _check_span(version, question, length, kept.start_of(first))
+        start, end = whole
+    _check_span(version, question, length, whole[0])
     inner = (kept.slice_of(start - 1) + 1, kept.slice_of(end))
     if moment.latest is None or end > moment.latest:
         # No row lies behind it.
         inner = (inner[0], last)
-    covers = (shown_time(kept.timeline, kept.start_of(each)) for each in (first, last))
+    covers = (shown_time(kept.timeline, each) for each in whole)
     return Placed(start, end, Window((first, last), inner), Covers(*covers))
 
 
@@ -171,7 +172,7 @@ def refusal(
     ticks = question.query.window.range if length is None else length
     when = "at once"
     if latest is not None:
-        first = kept.start_of(kept.slice_of(latest) + 1)
+        first = kept.ceil(latest + 1)
         when = f"from event time {shown_time(kept.timeline, first + ticks)} on"
     return QuestionError(
         f"keep {kept.name} cannot answer this: {reason}",

@@ -127,15 +127,15 @@ class Version:
         """The first tick of the span; None while no row has left it."""
         if self.moment.watermark is None or self.first is None:
             return None
-        oldest = self.kept.slice_of(self.moment.watermark - self.kept.keep.span)
-        return None if self.first >= oldest else self.kept.start_of(oldest)
+        oldest = self.moment.watermark - self.kept.keep.span
+        return None if self.first >= self.kept.slice_of(oldest) else self.kept.floor(oldest)
 
     @property
     def complete(self) -> int | None:
         """The first tick from which all rows are in the entries of whole slices, if not all are."""
         if self.since is None:
             return None
-        return self.kept.start_of(self.kept.slice_of(self.since) + 1)
+        return self.kept.ceil(self.since + 1)
 
     @property
     def entries(self) -> int:
