@@ -196,9 +196,10 @@ def merged(parts: Sequence[Part], pieces: Sequence[Entries]) -> Entries:
         if len(pieces) == 1 and kept.size == numbers.size:
             columns.append(pieces[0].columns[place].take(kept))
             continue
-        column, at = empty(part, kept.size), 0
-        for piece in pieces:
-            column.merge(numbers[at : at + piece.slices.size], piece.columns[place])
-            at += piece.slices.size
+        column = empty(part, kept.size)
+        column.merge_all(
+            np.split(numbers, np.cumsum([piece.slices.size for piece in pieces])[:-1]),
+            [piece.columns[place] for piece in pieces],
+        )
         columns.append(column)
     return Entries(groups[kept], codes[kept], slices[kept], tuple(columns))

@@ -43,6 +43,11 @@ class PartColumn(ABC):
     def merge(self, cells: Ints, other: Self) -> None:
         """Combine cell i of `other` into own cell `cells[i]`."""
 
+    def merge_all(self, cells: Sequence[Ints], others: Sequence[Self]) -> None:
+        """Combine the cells of several columns into own ones; each says to which of these."""
+        for places, other in zip(cells, others, strict=True):
+            self.merge(places, other)
+
     @abstractmethod
     def take(self, indices: Ints) -> Self:
         """The cells at `indices`, in that order, repeats allowed."""

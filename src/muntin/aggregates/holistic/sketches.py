@@ -61,7 +61,7 @@ class ApproxCountDistinct(BuiltIn):
     def lift(self, value: Any) -> tuple[int, ...]:
         """One hash."""
         # Deferred: the columns bring numba, which the algebra alone does not need.
-        from muntin.aggregates.columns.holistic.registers import hashes_of  # noqa: PLC0415
+        from muntin.aggregates.columns.holistic.hashes import hashes_of  # noqa: PLC0415
 
         return tuple(hashes_of(pa.array([value], self.types[0])).tolist())
 

@@ -179,8 +179,8 @@ class StageB:
             windows = replace(windows, windows=windows.windows[order], groups=windows.groups[order])
         keys = [key.take(pa.array(windows.groups)) for key in source.keys]
         batch = pa.RecordBatch.from_arrays([*keys, *values], schema=family.schema)
-        every = np.arange(windows.windows.size + 1)
-        return Answer(windows.windows, windows.offsets, every, batch, failed)
+        runs, rows = _runs_of(windows.windows, windows.offsets)
+        return Answer(windows.windows[rows[:-1]], runs, rows, batch, failed)
 
     def _roll_up(self, members: tuple[int, ...]) -> RolledUp:
         """Partials of some predicates, made once for all families that read them."""
@@ -230,6 +230,20 @@ def _lowered(
                 failed = np.zeros(total, np.int64) if failed is None else failed
                 failed[block] += lowered.errors.to_numpy(zero_copy_only=False)
     return [pa.concat_arrays(each) for each in found], failed
+
+
+def _runs_of(windows: Ints, offsets: Ints) -> tuple[Ints, Ints]:
+    """The runs of rows of one window: the first of each query, and the first row of each.
+
+    >>> runs, rows = _runs_of(np.array([4, 4, 5, 5]), np.array([0, 3, 4]))
+    >>> runs.tolist(), rows.tolist()
+    ([0, 2, 3], [0, 2, 3, 4])
+    """
+    fresh = np.ones(windows.size + 1, np.bool_)
+    fresh[1:-1] = windows[1:] != windows[:-1]
+    fresh[offsets] = True
+    rows = np.flatnonzero(fresh)
+    return np.searchsorted(rows, offsets), rows
 
 
 def _slices(column: PartColumn, windows: WindowTable) -> PartColumn:

@@ -121,8 +121,9 @@ def merged(parts: Sequence[Part], runs: Sequence[Run]) -> Run:
 
 
 def _united(part: Part, index: int, runs: Sequence[Run], numbers: Ints, size: int) -> PartColumn:
-    column, at = empty(part, size), 0
-    for run in runs:
-        column.merge(numbers[at : at + run.starts.size], run.columns[index])
-        at += run.starts.size
+    column = empty(part, size)
+    column.merge_all(
+        np.split(numbers, np.cumsum([run.starts.size for run in runs])[:-1]),
+        [run.columns[index] for run in runs],
+    )
     return column

@@ -203,9 +203,10 @@ def _merge_columns(
         return tuple(column.take(kept) for column in batches[0].columns)
     merged = []
     for i, part in enumerate(parts):
-        column, at = empty(part, kept.size), 0
-        for batch in batches:
-            column.merge(numbers[at : at + batch.starts.size], batch.columns[i])
-            at += batch.starts.size
+        column = empty(part, kept.size)
+        column.merge_all(
+            np.split(numbers, np.cumsum([batch.starts.size for batch in batches])[:-1]),
+            [batch.columns[i] for batch in batches],
+        )
         merged.append(column)
     return tuple(merged)

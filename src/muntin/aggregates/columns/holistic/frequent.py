@@ -78,10 +78,16 @@ class FrequentColumn(PartColumn):
 
     def merge(self, cells: Ints, other: Self) -> None:
         """Add counts and lists."""
-        for own, theirs in zip(self._runs, other._runs, strict=True):
-            own.merge(cells, theirs)
-        kept = cells >= 0
-        np.add.at(self.numbers, cells[kept], other.numbers[kept])
+        self.merge_all((cells,), (other,))
+
+    def merge_all(self, cells: Sequence[Ints], others: Sequence[Self]) -> None:
+        """Add the counts and lists of several columns, all at once."""
+        self.counts.merge_all(cells, [each.counts for each in others])
+        self.lows.merge_all(cells, [each.lows for each in others])
+        self.credited.merge_all(cells, [each.credited for each in others])
+        for places, other in zip(cells, others, strict=True):
+            kept = places >= 0
+            np.add.at(self.numbers, places[kept], other.numbers[kept])
 
     def take(self, indices: Ints) -> Self:
         """The cells at `indices`."""

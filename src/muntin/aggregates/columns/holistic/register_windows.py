@@ -9,6 +9,7 @@ two stacks of sliding windows, with arrays of registers on them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,26 +17,28 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin._compiled import compiled
-from muntin._typing import Bools, Ints
+from muntin._typing import Bools, Bytes, Ints
 from muntin.aggregates.algebra import Lowered
 from muntin.aggregates.columns.holistic import sliding
 from muntin.aggregates.columns.holistic.registers import RANKS, bits_of, registers_of
 from muntin.aggregates.columns.holistic.rolled_runs import RolledRuns, clusters
 from muntin.aggregates.columns.holistic.rows import Ranges
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
-from muntin.aggregates.columns.holistic.value_loops import sum_distinct
+from muntin.aggregates.columns.holistic.value_loops import count_ascending, sum_distinct
 from muntin.aggregates.holistic.sketches import EXACT
 
 if TYPE_CHECKING:
     from muntin.aggregates.registry import ResolvedAggregate
 
 Int32s = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
 
 # Arrays of registers of so many bytes lie on a stack, and of so many stand for cells.
 _STACKED, _WRITTEN = 1 << 21, 1 << 26
 # So many registers of a cell are taken in as fast as one value.
 _AT_ONCE = 32
+# Occurrences that are put together at once: predicates that have more go one after the other.
+_ENOUGH = 1 << 14
+_0U, _1U = np.uint64(0), np.uint64(1)
 
 
 def lower_counts(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> Lowered:
@@ -63,11 +66,14 @@ def _counted(base: RunColumn, lows: Ints, highs: Ints, bits: int) -> tuple[Ints,
         return _Values(base, bits).counted(Ranges.of(base.rows.offsets), lows, highs)
     counts, estimated = np.zeros(lows.size, np.int64), np.zeros(lows.size, np.bool_)
     values = _Values(base.source, bits)
-    for windows in clusters(lows, highs, base.occurrences()):
-        own, until = lows[windows], highs[windows]
-        first, last = int(own.min()), int(until.max())
-        ranges = base.ranges(first, last)
-        counts[windows], estimated[windows] = values.counted(ranges, own - first, until - first)
+    pieces = []
+    for windows in clusters(lows, highs, base.occurrences(), _ENOUGH):
+        first, last = int(lows[windows].min()), int(highs[windows].max())
+        pieces.append((windows, first, base.ranges(first, last)))
+    # Of predicates that hold for ever more rows, each goes on from the one before.
+    for windows, first, ranges in sorted(pieces, key=lambda piece: piece[2].size):
+        found = values.counted(ranges, lows[windows] - first, highs[windows] - first)
+        counts[windows], estimated[windows] = found
     return counts, estimated
 
 
@@ -75,9 +81,12 @@ class _Values:
     """The occurrences of a column: which values they are, and which registers these set."""
 
     def __init__(self, column: RunColumn, bits: int) -> None:
-        self._ranks, distinct = column.ranked()
-        self._codes, self._bits = np.ascontiguousarray(distinct[:, 0]), bits
-        self._registers = registers_of(self._codes, bits)[self._ranks]
+        self._column, self._codes, self._bits = column, column.rows.codes[:, 0], bits
+        self._cells = _Cells(1 << bits)
+
+    @cached_property
+    def _registers(self) -> Int32s:
+        return registers_of(self._codes, self._bits)
 
     def counted(self, ranges: Ranges, lows: Ints, highs: Ints) -> tuple[Ints, Bools]:
         """Count different codes, and estimate where these are many, or registers already."""
@@ -99,11 +108,18 @@ class _Values:
 
     def _exact(self, ranges: Ranges, lows: Ints, highs: Ints) -> Ints:
         """How many different codes windows have, and how many of these are registers."""
-        if not lows.size:
-            return np.zeros((0, 2), np.int64)
-        numbers = np.column_stack((np.ones(self._codes.size, np.int64), self._codes < 0))
-        order = np.argsort(highs, kind="stable")
-        return sum_distinct(ranges, self._ranks, lows, highs, order, numbers.astype(np.int64))
+        found = np.zeros((lows.size, 2), np.int64)
+        found[:, 0], leasts = count_ascending(ranges, self._codes, lows, highs)
+        # In order, they are hashes if the first one is.
+        found[:, 1] = leasts < 0
+        rest = np.flatnonzero(found[:, 0] < 0)
+        if rest.size:
+            ranks, distinct = self._column.ranked()
+            numbers = np.column_stack((np.ones(len(distinct), np.int64), distinct[:, 0] < 0))
+            lows, highs = lows[rest], highs[rest]
+            order = np.argsort(highs, kind="stable")
+            found[rest] = sum_distinct(ranges, ranks, lows, highs, order, numbers.astype(np.int64))
+        return found
 
     def _estimated(
         self, ranges: Ranges, offsets: Ints, lows: Ints, highs: Ints
@@ -113,33 +129,89 @@ class _Values:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         first, last = int(lows.min()), int(highs.max())
         size = 1 << self._bits
-        cells = np.empty((0, size), np.uint8)
         moved = sliding.steps(offsets[lows], offsets[highs])
         alone = sliding.steps(lows, highs) * (size // _AT_ONCE)
+        cells, places = np.empty((0, size), np.uint8), np.empty(0, np.int64)
         if (last - first) * size <= _WRITTEN and moved > alone + offsets[last] - offsets[first]:
-            cells = write_cells(ranges, self._registers, first, last, size)
+            cells, places = self._cells.written(ranges.between(first, last), self._registers)
         room = max(_STACKED // size, 1)
         return estimate_windows(
-            ranges, self._registers, cells, first, lows, highs, self._bits, room
+            ranges, self._registers, cells, places, first, lows, highs, self._bits, room
         )
 
 
+class _Cells:
+    """The registers of cells written out, those of one predicate after those of another.
+
+    Cells that have all that one of the last predicate had, and more, go on with its registers.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._rows = np.zeros((0, size), np.uint8)
+        self._held = np.zeros((3, 0), np.int64)
+
+    def written(self, ranges: Ranges, registers: Int32s) -> tuple[Bytes, Ints]:
+        """Registers, and the row of each cell's among them."""
+        cells = ranges.firsts.size - 1
+        room = cells + self._held.shape[1]
+        if room > len(self._rows):
+            self._held = self._held[:, :0]
+            self._rows = np.zeros((2 * cells, self._rows.shape[1]), np.uint8)
+        self._held = write_cells(ranges, registers, self._rows, self._held)
+        return self._rows, self._held[2]
+
+
 @compiled
-def _take_in(held: Bytes, registers: Int32s, ranges: Ranges, cell: int) -> None:
+def _take_in(held: Bytes, registers: Int32s, low: int, high: int) -> None:
+    """Raise registers to those of some occurrences."""
+    for i in range(low, high):
+        register = np.uint32(registers[i])
+        place, rank = register >> np.uint32(6), np.uint8(register & np.uint32(RANKS - 1))
+        held[place] = max(held[place], rank)
+
+
+@compiled
+def _take_cell(held: Bytes, registers: Int32s, ranges: Ranges, cell: int) -> None:
     """Raise registers to those of a cell."""
     for place in range(ranges.firsts[cell], ranges.firsts[cell + 1]):
-        for i in range(ranges.lows[place], ranges.highs[place]):
-            register, rank = registers[i] >> 6, registers[i] & 63
-            held[register] = max(held[register], rank)
+        _take_in(held, registers, ranges.lows[place], ranges.highs[place])
 
 
 @compiled
-def write_cells(ranges: Ranges, registers: Int32s, first: int, last: int, size: int) -> Bytes:
-    """The registers of cells, written out."""
-    cells = np.zeros((last - first, size), np.uint8)
-    for cell in range(first, last):
-        _take_in(cells[cell - first], registers, ranges, cell)
-    return cells
+def write_cells(ranges: Ranges, registers: Int32s, rows: Bytes, before: Ints) -> Ints:
+    """Write the registers of cells, and return the range of each and its row.
+
+    ``before`` is what was returned for other cells: one whose range lies in that of a cell lends it
+    its row, and what it lacks is added. A cell of several ranges has none.
+    """
+    cells = ranges.firsts.size - 1
+    out = np.zeros((3, cells), np.int64)
+    is_free = np.ones(rows.shape[0], np.bool_)
+    for row in before[2]:
+        is_free[row] = False
+    given, free = 0, 0
+    for cell in range(cells):
+        first = ranges.firsts[cell]
+        if ranges.firsts[cell + 1] == first + 1:
+            low, high = ranges.lows[first], ranges.highs[first]
+            while given < before.shape[1] and before[0, given] < low:
+                is_free[before[2, given]] = True
+                free = min(free, before[2, given])
+                given += 1
+            out[0, cell], out[1, cell] = low, high
+            if given < before.shape[1] and before[0, given] < before[1, given] <= high:
+                row = out[2, cell] = before[2, given]
+                _take_in(rows[row], registers, low, before[0, given])
+                _take_in(rows[row], registers, before[1, given], high)
+                given += 1
+                continue
+        while not is_free[free]:
+            free += 1
+        is_free[free] = False
+        out[2, cell] = free
+        rows[free] = 0
+        _take_cell(rows[free], registers, ranges, cell)
+    return out
 
 
 @compiled
@@ -154,6 +226,7 @@ def estimate_windows(
     ranges: Ranges,
     registers: Int32s,
     cells: Bytes,
+    places: Ints,
     written: int,
     lows: Ints,
     highs: Ints,
@@ -162,14 +235,13 @@ def estimate_windows(
 ) -> tuple[Ints, Ints]:
     """Estimate how many different values windows have; and how many registers hold something.
 
-    ``cells`` are the registers of cells from ``written`` on, or nothing. At most ``room`` windows
-    are taken together.
+    ``cells`` has the registers of cells from ``written`` on at their ``places``, or nothing. At
+    most ``room`` windows are taken together.
     """
     out, filled = np.zeros(lows.size, np.int64), np.zeros(lows.size, np.int64)
     size = np.int64(1) << bits
     front, back = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
     stack = np.zeros((min(room, lows.size), size), np.uint8)
-    tops = np.zeros((4, RANKS + 1), np.int64)
     first = 0
     while first < lows.size:
         middle, last = highs[first], first + 1
@@ -187,41 +259,45 @@ def estimate_windows(
             while at > lows[window]:
                 at -= 1
                 if cells.shape[0]:
-                    _raise(front, cells[at - written])
+                    _raise(front, cells[places[at - written]])
                 else:
-                    _take_in(front, registers, ranges, at)
+                    _take_cell(front, registers, ranges, at)
             stack[window - first] = front
         at = middle
         for window in range(first, last):
             while at < highs[window]:
                 if cells.shape[0]:
-                    _raise(back, cells[at - written])
+                    _raise(back, cells[places[at - written]])
                 else:
-                    _take_in(back, registers, ranges, at)
+                    _take_cell(back, registers, ranges, at)
                 at += 1
-            tops[:] = 0
-            before = stack[window - first]
-            # Four counters of each rank: one would wait for itself.
-            for place in range(0, size, 4):
-                for k in range(4):
-                    tops[k, max(before[place + k], back[place + k])] += 1
-            for rank in range(RANKS + 1):
-                tops[0, rank] += tops[1, rank] + tops[2, rank] + tops[3, rank]
-            out[window], filled[window] = _estimate(tops[0], bits), size - tops[0, 0]
+            _raise(stack[window - first], back)
+            out[window], filled[window] = _estimate(stack[window - first], bits)
         first = last
     return out, filled
 
 
 @compiled
-def _estimate(tops: Ints, bits: int) -> np.int64:
-    """The number of values, from how many registers have which rank: Ertl's algorithm 6."""
-    most = 63 - bits
-    size = np.float64(np.int64(1) << bits)
-    z = size * _tau(1.0 - tops[most + 1] / size)
-    for rank in range(most, 0, -1):
-        z = 0.5 * (z + tops[rank])
-    z += size * _sigma(tops[0] / size)
-    return np.int64(np.rint(size * size / (2.0 * np.log(2.0) * z)))
+def _estimate(held: Bytes, bits: int) -> tuple[np.int64, np.int64]:
+    """The number of values, and how many registers hold something: Ertl's algorithm 6.
+
+    Registers count by powers of two, which are added up as whole numbers: in any order, and many
+    at a time.
+    """
+    # Numbers without a sign wrap around, and back.
+    total, empty, full = np.uint64(0), np.uint64(0), np.uint64(0)
+    most = np.uint64(RANKS - bits)
+    for place in range(held.size):
+        rank = np.uint64(held[place])
+        total += _1U << (most - rank)
+        empty += np.uint64(rank == _0U)
+        full += np.uint64(rank == most)
+    total -= (empty << most) + full
+    size = np.float64(held.size)
+    z = (np.float64(total) + 2.0 * size * _tau(1.0 - full / size)) * 0.5 ** np.int64(most)
+    z += size * _sigma(empty / size)
+    count = np.int64(np.rint(size * size / (2.0 * np.log(2.0) * z)))
+    return count, np.int64(held.size) - np.int64(empty)
 
 
 @compiled
@@ -252,6 +328,6 @@ def _tau(x: float) -> float:
 
 def estimates(ranks: Sequence[int], bits: int) -> int:
     """The number of values, from the ranks of the registers that hold something."""
-    tops = np.bincount(np.array(ranks), minlength=RANKS + 1).astype(np.int64)
-    tops[0] = (1 << bits) - len(ranks)
-    return int(_estimate(tops, bits))
+    held = np.zeros(1 << bits, np.uint8)
+    held[: len(ranks)] = ranks
+    return int(_estimate(held, bits)[0])

@@ -5,24 +5,32 @@ A cell's codes are hashes, which are not negative, or registers: `-1 - (64 * pla
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from numba import types
+from numba.extending import intrinsic
 
 from muntin._compiled import compiled
-from muntin._typing import Ints
+from muntin._typing import Bytes, Ints
 from muntin.aggregates.algebra import REGISTERS, Part
-from muntin.aggregates.columns.arrow_views import decimal_words, integers
-from muntin.aggregates.columns.codes import DictionaryCoder, IntegerCoder, coder
+from muntin.aggregates.columns.arrow_views import live_cells
+from muntin.aggregates.columns.codes import IntegerCoder
 from muntin.aggregates.columns.column import Slide
+from muntin.aggregates.columns.holistic.hashes import hashes_of
 from muntin.aggregates.columns.holistic.rows import Rows
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
 from muntin.aggregates.holistic.sketches import EXACT
 
 RANKS = 64
 _NONE = np.empty(0, np.int64)
+# Up to so many codes are put in order as they come; of more, the different ones are found first.
+_SHORT = 24
+# A table that holds as many hashes as are told apart, and a few empty slots for each.
+_SLOTS = 4 * EXACT
 
 
 class RegisterColumn(RunColumn):
@@ -39,25 +47,37 @@ class RegisterColumn(RunColumn):
         """It does not matter how often a value occurs."""
         return False
 
-    def codes_of(self, args: tuple[pa.Array, ...], times: Ints | None) -> Ints:
-        """The hashes."""
-        return hashes_of(args[0]).reshape(-1, 1)
+    def update(self, cells: Ints, args: tuple[pa.Array, ...], times: Ints | None = None) -> None:
+        """Add the rows whose argument is not NULL."""
+        offsets, codes = place_codes(live_cells(cells, *args), hashes_of(args[0]), len(self))
+        found = self._reduced(offsets, codes)
+        if len(self.rows.codes):
+            self.merge(np.arange(len(self)), self.holding(found))
+        else:
+            self.rows = found
 
-    def _add(self, other: Rows) -> None:
-        """Merge other codes, cell by cell, into hashes or registers."""
-        super()._add(self._reduced(other) if not len(self.rows.codes) else other)
-        self.rows = self._reduced(self.rows)
+    def merge_all(self, cells: Sequence[Ints], others: Sequence[Self]) -> None:
+        """Add the codes of other columns to own cells."""
+        cells, others = list(cells), list(others)
+        if len(self.rows.codes):
+            cells.append(np.arange(len(self)))
+            others.append(self)
+        rows = self._behind_one_another(others)
+        lows, highs = rows.offsets[:-1], rows.offsets[1:]
+        placed = place_runs(lows, highs, np.concatenate(cells), rows.codes[:, 0], len(self))
+        self.rows = self._reduced(*placed)
 
     def holding(self, rows: Rows) -> Self:
         """A column of other codes."""
-        return type(self)(self.part, self._reduced(rows), self.values, None)
+        reduced = self._reduced(rows.offsets, np.ascontiguousarray(rows.codes[:, 0]))
+        return type(self)(self.part, reduced, self.values, None)
 
     def sliding(self, longest: int) -> Slide:
         """Windows over these cells, which are looked through when they are lowered."""
         return lambda starts, ends: RegisterWindows(self, starts, ends)
 
-    def _reduced(self, rows: Rows) -> Rows:
-        offsets, codes = reduce_codes(rows.offsets, rows.codes[:, 0], bits_of(self.part))
+    def _reduced(self, offsets: Ints, codes: Ints) -> Rows:
+        offsets, codes = reduce_codes(offsets, codes, bits_of(self.part))
         return Rows(offsets, codes.reshape(-1, 1), _NONE)
 
     @classmethod
@@ -84,85 +104,29 @@ def bits_of(part: Part) -> int:
     return int(part.kind.removeprefix(REGISTERS))
 
 
-def hashes_of(values: pa.Array) -> Ints:
-    """Hashes of 63 bits; values that SQL calls equal have one, NULL slots have any."""
-    found = coder(values.type)
-    if not isinstance(found, DictionaryCoder):
-        codes = found.encode(values).codes
-        if pa.types.is_floating(values.type):
-            # The code of -0.0 lies right below that of 0.0.
-            codes = np.where(codes == -1, 0, codes)
-        return mixed(codes.view(np.uint64))
-    if pa.types.is_uint64(values.type):
-        return mixed(integers(values.view(pa.int64())).view(np.uint64))
-    if pa.types.is_decimal128(values.type):
-        words = decimal_words(values).view(np.uint64)
-        high = mixed(np.ascontiguousarray(words[:, 1])).view(np.uint64)
-        return mixed(words[:, 0] ^ high)
-    indexed = values.dictionary_encode()
-    texts = indexed.dictionary.cast(pa.large_binary())
-    if not len(texts):
-        return np.zeros(len(values), np.int64)
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    raw = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return hashed(ends, raw)[integers(indexed.indices.fill_null(0))]
+def _zeros(typing_context: Any, word: Any) -> Any:
+    """How many bits of an unsigned word come before the first one set."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], context.get_constant(types.boolean, False))
+
+    return types.uint64(types.uint64), generate
 
 
-_OFFSET = np.uint64(0xCBF29CE484222325)
-_PRIME = np.uint64(0x100000001B3)
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_1U, _27U, _30U, _31U = (np.uint64(k) for k in (1, 27, 30, 31))
+leading_zeros: Any = intrinsic(_zeros)
 
 
 @compiled
-def _mix(x: np.uint64) -> np.int64:
-    """The finaliser of SplitMix64, without the last bit."""
-    x += _STEP
-    x = (x ^ (x >> _30U)) * _FIRST
-    x = (x ^ (x >> _27U)) * _SECOND
-    return np.int64((x ^ (x >> _31U)) >> _1U)
+def _register(code: int, bits: int) -> np.int64:
+    """A code as one number: 64 times the register's place, and the rank.
 
-
-@compiled
-def mixed(words: npt.NDArray[np.uint64]) -> Ints:
-    """The hashes of words."""
-    out = np.empty(words.shape[0], np.int64)
-    for i in range(words.shape[0]):
-        out[i] = _mix(words[i])
-    return out
-
-
-@compiled
-def hashed(offsets: Ints, data: npt.NDArray[np.uint8]) -> Ints:
-    """The hashes of byte strings: FNV-1a, mixed."""
-    out = np.empty(offsets.shape[0] - 1, np.int64)
-    for i in range(out.shape[0]):
-        x = _OFFSET
-        for at in range(offsets[i], offsets[i + 1]):
-            x = (x ^ np.uint64(data[at])) * _PRIME
-        out[i] = _mix(x)
-    return out
-
-
-@compiled
-def _rank(code: int, bits: int) -> int:
-    """The place of the first bit set behind the number of a hash's register, from 1 on."""
-    rest = code & ((np.int64(1) << (63 - bits)) - 1)
-    rank = 1
-    while rank <= 63 - bits and not (rest >> (63 - bits - rank)) & 1:
-        rank += 1
-    return rank
-
-
-@compiled
-def _register(code: int, bits: int) -> int:
-    """A code as one number: 64 times the register's place, and the rank."""
+    The rank is the place of the first bit set behind the register's number, from 1 on.
+    """
     if code < 0:
-        return -1 - code
-    return RANKS * (code >> (63 - bits)) + _rank(code, bits)
+        return np.int64(-1 - code)
+    rest = np.uint64(code) << np.uint64(bits + 1)
+    rank = min(np.int64(leading_zeros(rest)) + 1, np.int64(RANKS - bits))
+    return np.int64(RANKS * (code >> (63 - bits)) + rank)
 
 
 @compiled
@@ -175,26 +139,142 @@ def registers_of(codes: Ints, bits: int) -> npt.NDArray[np.int32]:
 
 
 @compiled
+def place_codes(cells: Ints, codes: Ints, size: int) -> tuple[Ints, Ints]:
+    """Offsets of so many cells, and codes by cell, as they come in each; -1 leaves one out."""
+    offsets = np.zeros(size + 1, np.int64)
+    in_order = True
+    before = 0
+    for i in range(cells.shape[0]):
+        cell = cells[i]
+        in_order &= cell >= before
+        before = cell
+        if cell >= 0:
+            offsets[cell + 1] += 1
+    for cell in range(size):
+        offsets[cell + 1] += offsets[cell]
+    if in_order:
+        return offsets, codes
+    out, at = np.empty(offsets[size], np.int64), offsets[:-1].copy()
+    for i in range(cells.shape[0]):
+        cell = cells[i]
+        if cell >= 0:
+            out[at[cell]] = codes[i]
+            at[cell] += 1
+    return offsets, out
+
+
+@compiled
+def place_runs(lows: Ints, highs: Ints, cells: Ints, codes: Ints, size: int) -> tuple[Ints, Ints]:
+    """Offsets of so many cells, and by cell the codes of the ranges that go to it; -1 is none."""
+    offsets = np.zeros(size + 1, np.int64)
+    for i in range(cells.shape[0]):
+        if cells[i] >= 0:
+            offsets[cells[i] + 1] += highs[i] - lows[i]
+    for cell in range(size):
+        offsets[cell + 1] += offsets[cell]
+    out, at = np.empty(offsets[size], np.int64), offsets[:-1].copy()
+    for i in range(cells.shape[0]):
+        if cells[i] >= 0:
+            first, many = at[cells[i]], highs[i] - lows[i]
+            out[first : first + many] = codes[lows[i] : highs[i]]
+            at[cells[i]] += many
+    return offsets, out
+
+
+@compiled
 def reduce_codes(offsets: Ints, codes: Ints, bits: int) -> tuple[Ints, Ints]:
-    """Sorted codes of cells, with registers where a cell has too many, or registers already."""
+    """Codes of cells in order, each once: registers where a cell has too many, or one already."""
     out = np.empty(codes.shape[0], np.int64)
     ends = np.zeros(offsets.shape[0], np.int64)
-    held = np.zeros(1 << bits, np.int64)
-    at = 0
+    held, slots = np.zeros(1 << bits, np.uint8), np.full(_SLOTS, -1, np.int64)
+    at = np.int64(0)
     for cell in range(offsets.shape[0] - 1):
         first, last = offsets[cell], offsets[cell + 1]
-        if last - first <= EXACT and (first == last or codes[first] >= 0):
-            for i in range(first, last):
-                out[at] = codes[i]
-                at += 1
+        if _is_reduced(codes, first, last):
+            out[at : at + last - first] = codes[first:last]
+            at += last - first
         else:
-            held[:] = 0
-            for i in range(first, last):
-                place, rank = divmod(_register(codes[i], bits), RANKS)
-                held[place] = max(held[place], rank)
-            for place in range((1 << bits) - 1, -1, -1):
-                if held[place]:
-                    out[at] = -1 - (RANKS * place + held[place])
-                    at += 1
+            many = _different(codes, first, last, out, at, slots)
+            if many < 0:
+                many = _raised(codes, first, last, out, at, held, bits)
+            at += many
         ends[cell + 1] = at
     return ends, out[:at].copy()
+
+
+@compiled
+def _is_reduced(codes: Ints, first: int, last: int) -> bool:
+    """Whether codes are few hashes in order, or registers in order."""
+    if first == last:
+        return True
+    is_few = codes[first] >= 0
+    if (is_few and last - first > EXACT) or is_few != (codes[last - 1] >= 0):
+        return False
+    # Of two ranks of one register the greater counts.
+    shift = np.int64(0 if is_few else 6)
+    at = first + 1
+    while at < last and codes[at - 1] >> shift < codes[at] >> shift:
+        at += 1
+    return at == last
+
+
+@compiled
+def _different(
+    codes: Ints, first: int, last: int, out: Ints, at: np.int64, slots: Ints
+) -> np.int64:
+    """Write different hashes in order, and return how many; -1 if too many, or none are."""
+    many = np.int64(0)
+    if last - first <= _SHORT:
+        for i in range(first, last):
+            code = codes[i]
+            if code < 0:
+                return np.int64(-1)
+            place = at + many
+            while place > at and out[place - 1] > code:
+                place -= 1
+            if place > at and out[place - 1] == code:
+                continue
+            for k in range(at + many, place, -1):
+                out[k] = out[k - 1]
+            out[place] = code
+            many += 1
+        return many
+    for i in range(first, last):
+        code = codes[i]
+        if code < 0 or many > EXACT:
+            slots[:] = -1
+            return np.int64(-1)
+        place = code & (_SLOTS - 1)
+        while slots[place] >= 0 and slots[place] != code:
+            place = (place + 1) & (_SLOTS - 1)
+        if slots[place] < 0:
+            slots[place] = code
+            out[at + many] = code
+            many += 1
+    slots[:] = -1
+    if many > EXACT:
+        return np.int64(-1)
+    out[at : at + many].sort()
+    return many
+
+
+@compiled
+def _raised(
+    codes: Ints, first: int, last: int, out: Ints, at: np.int64, held: Bytes, bits: int
+) -> np.int64:
+    """Write the registers of codes in order, and return how many; ``held`` is left empty."""
+    for i in range(first, last):
+        number = _register(codes[i], bits)
+        place = number >> 6
+        held[place] = max(held[place], np.uint8(number & (RANKS - 1)))
+    many = np.int64(0)
+    eights = held.view(np.uint64)
+    for eight in range(eights.shape[0] - 1, -1, -1):
+        if eights[eight] == 0:
+            continue
+        for k in range(8 * eight + 7, 8 * eight - 1, -1):
+            if held[k]:
+                out[at + many] = -1 - (RANKS * k + held[k])
+                many += 1
+    held[:] = 0
+    return many

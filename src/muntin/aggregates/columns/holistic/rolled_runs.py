@@ -87,8 +87,8 @@ class RolledRuns(RunColumn):
         return Ranges(self._firsts, self._lows, self._highs).between(first, last)
 
 
-def clusters(lows: Ints, highs: Ints, sizes: Ints) -> list[Ints]:
-    """Windows by clusters whose cells do not overlap, small ones together.
+def clusters(lows: Ints, highs: Ints, sizes: Ints, enough: int = _AT_ONCE) -> list[Ints]:
+    """Windows by clusters whose cells do not overlap, small ones together until there are enough.
 
     >>> found = clusters(np.array([5, 0, 1]), np.array([7, 2, 3]), np.full(9, 1 << 19))
     >>> [each.tolist() for each in found]
@@ -102,7 +102,7 @@ def clusters(lows: Ints, highs: Ints, sizes: Ints) -> list[Ints]:
     breaks = np.flatnonzero(begins[1:] >= ends[:-1]) + 1
     found, first = [], 0
     for at in breaks.tolist():
-        if running[ends[at - 1]] - running[begins[first]] >= _AT_ONCE:
+        if running[ends[at - 1]] - running[begins[first]] >= enough:
             found.append(np.sort(order[first:at]))
             first = at
     return [*found, np.sort(order[first:])]

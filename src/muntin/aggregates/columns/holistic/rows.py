@@ -52,6 +52,11 @@ class Ranges(NamedTuple):
         """A range for each cell."""
         return cls(np.arange(offsets.size), offsets[:-1], offsets[1:])
 
+    @property
+    def size(self) -> int:
+        """How many occurrences all cells have together."""
+        return int((self.highs - self.lows).sum())
+
     def offsets(self) -> Ints:
         """How many occurrences come before each cell, if those of all lie behind one another."""
         found: Ints = np.concatenate(([0], np.cumsum(self.highs - self.lows)))[self.firsts]
@@ -97,19 +102,24 @@ def _ranked(numbers: Ints) -> tuple[Ints, Ints]:
 
     Few different numbers are told apart by a table of them, which is much faster than sorting all.
     """
-    if numbers.size < _MANY:
-        distinct = np.unique(numbers)
-        return np.searchsorted(distinct, numbers), distinct
-    # Kernels are compiled once for arrays that may be written, and once more for others.
-    own = numbers if numbers.flags.writeable and numbers.flags.c_contiguous else numbers.copy()
-    places, found = number_apart(own, _FEW_BITS)
-    if not found.size:
-        distinct = np.unique(numbers)
-        return np.searchsorted(distinct, numbers), distinct
-    order = np.argsort(found)
+    places, found = np.empty(0, np.int64), np.empty(0, np.int64)
+    if numbers.size >= _MANY:
+        places, found = number_apart(_plain(numbers), _FEW_BITS)
+    order = np.argsort(found if found.size else numbers)
     ranks = np.empty(order.size, np.int64)
-    ranks[order] = np.arange(order.size)
-    return ranks[places], found[order]
+    if found.size:
+        ranks[order] = np.arange(order.size)
+        return ranks[places], found[order]
+    ascending = numbers[order]
+    fresh = np.ones(order.size, np.bool_)
+    fresh[1:] = ascending[1:] != ascending[:-1]
+    ranks[order] = np.cumsum(fresh) - 1
+    return ranks, ascending[fresh]
+
+
+def _plain(numbers: Ints) -> Ints:
+    """Numbers as kernels take them: they are compiled once more for arrays of another kind."""
+    return numbers if numbers.flags.writeable and numbers.flags.c_contiguous else numbers.copy()
 
 
 @compiled
@@ -147,6 +157,12 @@ def spread(lows: Ints, offsets: Ints) -> Ints:
 
 def gathered(rows: Rows, lows: Ints, highs: Ints, cells: Ints, size: int) -> Rows:
     """Ranges of occurrences as those of cells, several of which may go to one."""
+    if rows.codes.shape[1] == 1:
+        places = _plain(lows), _plain(highs), _plain(cells)
+        offsets, codes, weights = gather_cells(
+            *places, _plain(rows.codes[:, 0]), _plain(rows.weights), size
+        )
+        return Rows(offsets, codes.reshape(-1, 1), weights)
     kept = np.flatnonzero((cells >= 0) & (highs > lows))
     lows, highs, cells = lows[kept], highs[kept], cells[kept]
     offsets = np.concatenate(([0], np.cumsum(highs - lows)))
@@ -250,3 +266,103 @@ def merge_rows(
             at += 1
         ends[cell + 1] = at
     return ends, found[:at].copy(), sums[:at].copy() if weighted else sums
+
+
+@compiled
+def gather_cells(
+    lows: Ints, highs: Ints, cells: Ints, codes: Ints, weights: Ints, size: int
+) -> tuple[Ints, Ints, Ints]:
+    """Ranges of occurrences as those of so many cells, in order and each once; -1 is no cell.
+
+    Ranges are in order, or are sorted: what comes in order already takes no longer than a copy.
+    """
+    offsets = np.zeros(size + 1, np.int64)
+    for i in range(cells.size):
+        if cells[i] >= 0:
+            offsets[cells[i] + 1] += highs[i] - lows[i]
+    for cell in range(size):
+        offsets[cell + 1] += offsets[cell]
+    weighted = weights.size > 0
+    found = np.empty(offsets[size], np.int64)
+    sums = np.empty(offsets[size] if weighted else 0, np.int64)
+    ends = offsets[:-1].copy()
+    for i in range(cells.size):
+        if cells[i] >= 0:
+            first, many = ends[cells[i]], highs[i] - lows[i]
+            found[first : first + many] = codes[lows[i] : highs[i]]
+            if weighted:
+                sums[first : first + many] = weights[lows[i] : highs[i]]
+            ends[cells[i]] += many
+    longest, runs = 0, np.ones(size, np.bool_)
+    for cell in range(size):
+        for i in range(offsets[cell] + 1, offsets[cell + 1]):
+            if found[i] <= found[i - 1]:
+                runs[cell] = False
+                longest = max(longest, offsets[cell + 1] - offsets[cell])
+                break
+    if longest == 0:
+        return offsets, found, sums
+    spare = np.empty((2, longest), np.int64)
+    loads = np.empty((2, longest if weighted else 0), np.int64)
+    bounds = np.empty(longest + 1, np.int64)
+    at = np.int64(0)
+    for cell in range(size):
+        first, last = offsets[cell], offsets[cell + 1]
+        offsets[cell] = at
+        if runs[cell]:
+            for i in range(first, last):
+                found[at] = found[i]
+                if weighted:
+                    sums[at] = sums[i]
+                at += 1
+            continue
+        side, many = _merge_sort(found, sums, first, last, spare, loads, bounds)
+        for i in range(many):
+            found[at] = spare[side, i]
+            if weighted:
+                sums[at] = loads[side, i]
+            at += 1
+    offsets[size] = at
+    return offsets, found[:at].copy(), sums[:at].copy() if weighted else sums
+
+
+@compiled
+def _merge_sort(
+    codes: Ints, weights: Ints, first: int, last: int, spare: Ints, loads: Ints, bounds: Ints
+) -> tuple[np.int64, np.int64]:
+    """Sort some occurrences into one side of the spare room; return which, and how many differ.
+
+    Runs that ascend already are merged two by two, as often as it takes; equal ones become one.
+    """
+    weighted = weights.size > 0
+    runs = np.int64(0)
+    for i in range(first, last):
+        spare[0, i - first] = codes[i]
+        if weighted:
+            loads[0, i - first] = weights[i]
+        if i == first or codes[i] <= codes[i - 1]:
+            bounds[runs] = i - first
+            runs += 1
+    bounds[runs] = last - first
+    side = np.int64(0)
+    while runs > 1:
+        at, merged = np.int64(0), np.int64(0)
+        for run in range(0, runs, 2):
+            i, middle = bounds[run], bounds[run + 1]
+            j, end = middle, bounds[run + 2 if run + 2 < runs else runs]
+            bounds[merged] = at
+            merged += 1
+            while i < middle or j < end:
+                lower = j == end or (i < middle and spare[side, i] <= spare[side, j])
+                upper = i == middle or (j < end and spare[side, j] <= spare[side, i])
+                spare[1 - side, at] = spare[side, i] if lower else spare[side, j]
+                if weighted:
+                    loads[1 - side, at] = (loads[side, i] if lower else 0) + (
+                        loads[side, j] if upper else 0
+                    )
+                i += lower
+                j += upper
+                at += 1
+        bounds[merged] = at
+        runs, side = merged, 1 - side
+    return side, bounds[1]

@@ -132,9 +132,29 @@ class RunColumn(PartColumn):
 
     def merge(self, cells: Ints, other: Self) -> None:
         """Add the other's occurrences to own cells."""
-        codes = self.translated(other)
-        lows, highs = other.rows.offsets[:-1], other.rows.offsets[1:]
-        self._add(gathered(other.rows._replace(codes=codes), lows, highs, cells, len(self)))
+        self.merge_all((cells,), (other,))
+
+    def merge_all(self, cells: Sequence[Ints], others: Sequence[Self]) -> None:
+        """Add the occurrences of other columns to own cells, all at once."""
+        rows = self._behind_one_another(others)
+        lows, highs = rows.offsets[:-1], rows.offsets[1:]
+        self._add(gathered(rows, lows, highs, np.concatenate(cells), len(self)))
+
+    def _behind_one_another(self, others: Sequence[Self]) -> Rows:
+        """The cells of other columns, one column behind the other, in own codes."""
+        # A dictionary that takes in what others know moves the codes of those before.
+        if len(others) == 1:
+            return others[0].rows._replace(codes=self.translated(others[0]))
+        for each in others:
+            self.translated(each)
+        rows = [each.rows._replace(codes=self.translated(each)) for each in others]
+        ends = np.cumsum([0, *(each.offsets[-1] for each in rows)])
+        offsets = [each.offsets[1:] + end for each, end in zip(rows, ends[:-1], strict=True)]
+        return Rows(
+            np.concatenate((ends[:1], *offsets)),
+            np.concatenate([each.codes for each in rows]),
+            np.concatenate([each.weights for each in rows]),
+        )
 
     def translated(self, other: Self) -> Ints:
         """The other's codes as own coders have them."""
@@ -162,18 +182,7 @@ class RunColumn(PartColumn):
 
     def extend(self, others: Sequence[Self]) -> None:
         """Add the cells of other columns behind own ones."""
-        # A dictionary that takes in what others know moves the codes of those before.
-        for each in others:
-            self.translated(each)
-        listed = [(self.translated(each), each.rows) for each in others]
-        rows = [self.rows, *(each._replace(codes=codes) for codes, each in listed)]
-        ends = np.cumsum([0, *(each.offsets[-1] for each in rows)])
-        offsets = [each.offsets[1:] + end for each, end in zip(rows, ends[:-1], strict=True)]
-        self.rows = Rows(
-            np.concatenate(([0], *offsets)),
-            np.concatenate([each.codes for each in rows]),
-            np.concatenate([each.weights for each in rows]),
-        )
+        self.rows = self._behind_one_another((self, *others))
 
     def without_zeros(self) -> Self:
         """The occurrences whose weight is not zero."""

@@ -65,6 +65,32 @@ def sum_distinct(
 
 
 @compiled
+def count_ascending(ranges: Ranges, codes: Ints, lows: Ints, highs: Ints) -> tuple[Ints, Ints]:
+    """How many different codes windows have, and the least; -1 of them where that is not plain.
+
+    It is where a window has one range of codes in order, as it does in a single cell.
+    """
+    counts, leasts = np.zeros(lows.size, np.int64), np.zeros(lows.size, np.int64)
+    for window in range(lows.size):
+        first, last = ranges.firsts[lows[window]], ranges.firsts[highs[window]]
+        while first < last and ranges.lows[first] == ranges.highs[first]:
+            first += 1
+        while first < last and ranges.lows[last - 1] == ranges.highs[last - 1]:
+            last -= 1
+        if first == last:
+            continue
+        low, high = ranges.lows[first], ranges.highs[first]
+        counts[window], leasts[window] = high - low, codes[low]
+        if last > first + 1:
+            counts[window] = -1
+        for i in range(low + 1, high if last == first + 1 else low):
+            if codes[i] <= codes[i - 1]:
+                counts[window] = -1
+                break
+    return counts, leasts
+
+
+@compiled
 def count_distinct(
     ranges: Ranges, ranks: Ints, lows: Ints, highs: Ints, order: Ints, size: int
 ) -> Ints:

@@ -21,6 +21,7 @@ from muntin.aggregates.columns.holistic import sliding
 from muntin.aggregates.columns.holistic.rows import Ranges, is_sorted, spread
 from muntin.aggregates.columns.holistic.runs import RunColumn, RunWindows
 from muntin.aggregates.columns.holistic.value_loops import (
+    count_ascending,
     count_distinct,
     heavy_ranks,
     list_distinct,
@@ -28,7 +29,7 @@ from muntin.aggregates.columns.holistic.value_loops import (
     sum_distinct,
     tally,
 )
-from muntin.aggregates.columns.holistic.windows import Windows, value_bytes
+from muntin.aggregates.columns.holistic.windows import Windows, longest_value, value_bytes
 from muntin.aggregates.columns.sums import SumColumn
 
 # Of k values that are looked for, each is first expected to be one in so many times k; where too
@@ -80,28 +81,27 @@ class ValueWindows(Windows):
         """Some of the windows."""
         ranges = None if self._is_own else self.ranges
         chosen = ValueWindows(self.base, self.lows[kept], self.highs[kept], ranges)
-        if "_gathered" in self.__dict__:
-            chosen.__dict__["_gathered"] = self._gathered
+        for name in ("ranks", "_weights"):
+            if name in self.__dict__:
+                chosen.__dict__[name] = self.__dict__[name]
         return chosen
 
-    @cached_property
-    def _gathered(self) -> tuple[Ints, Ints]:
-        """The rank and the weight of each occurrence, those of all cells behind one another."""
-        ranks, weights = self.base.ranked()[0], self.base.weighed()[0]
+    def _gathered(self, numbers: Ints) -> Ints:
+        """A number for each occurrence, those of all cells behind one another."""
         if self._is_own:
-            return ranks, weights
+            return numbers
         sizes = self.ranges.highs - self.ranges.lows
-        at = spread(self.ranges.lows, np.concatenate(([0], np.cumsum(sizes))))
-        return ranks[at], weights[at]
+        gathered: Ints = numbers[spread(self.ranges.lows, np.concatenate(([0], np.cumsum(sizes))))]
+        return gathered
 
-    @property
+    @cached_property
     def ranks(self) -> Ints:
         """The rank of each occurrence's value."""
-        return self._gathered[0]
+        return self._gathered(self.base.ranked()[0])
 
-    @property
+    @cached_property
     def _weights(self) -> Ints:
-        return self._gathered[1]
+        return self._gathered(self.base.weighed()[0])
 
     @property
     def codes(self) -> Ints:
@@ -140,9 +140,25 @@ class ValueWindows(Windows):
 
     def counts(self) -> Ints:
         """How many different values each window has."""
-        order = np.argsort(self.highs, kind="stable")
-        ranks, codes = self.base.ranked()
-        return count_distinct(self.ranges, ranks, self.lows, self.highs, order, len(codes))
+        counts = np.full(len(self), -1, np.int64)
+        if not self.is_listed:
+            codes = self.base.rows.codes[:, 0]
+            counts, _ = count_ascending(self.ranges, codes, self.lows, self.highs)
+        rest = np.flatnonzero(counts < 0)
+        if rest.size:
+            lows, highs = self.lows[rest], self.highs[rest]
+            order = np.argsort(highs, kind="stable")
+            ranks, distinct = self.base.ranked()
+            counts[rest] = count_distinct(self.ranges, ranks, lows, highs, order, len(distinct))
+        return counts
+
+    def over(self, most: int, most_bytes: int) -> Ints:
+        """The windows that have more values than so many, or more bytes of values."""
+        many = self.totals if self.is_listed else self.ends - self.begins
+        # Most often nobody comes near, and which values differ need not be found out.
+        if many.max(initial=0) <= min(most, most_bytes // longest_value(self.base)):
+            return np.empty(0, np.int64)
+        return super().over(most, most_bytes)
 
     @property
     def occurrences(self) -> Ints:  # type: ignore[override]

@@ -99,8 +99,21 @@ class Windows(ABC):
 
 def value_bytes(column: RunColumn, codes: Ints) -> Ints:
     """The bytes of each code's value."""
-    kind = column.part.types[0]
-    is_text = isinstance(column.values, DictionaryCoder) and not pa.types.is_decimal(kind)
-    if is_text and not pa.types.is_integer(kind):
+    if _is_text(column):
         return integers(pc.binary_length(column.decoded(codes)).fill_null(0)).astype(np.int64)
-    return np.full(len(codes), 16 if pa.types.is_decimal(kind) else 8)
+    return np.full(len(codes), longest_value(column))
+
+
+def longest_value(column: RunColumn) -> int:
+    """The most bytes that a value of a column may have."""
+    if not _is_text(column):
+        return 16 if pa.types.is_decimal(column.part.types[0]) else 8
+    assert isinstance(column.values, DictionaryCoder)
+    longest = pc.max(pc.binary_length(column.values.dictionary)).as_py()
+    return max(longest or 0, 1)
+
+
+def _is_text(column: RunColumn) -> bool:
+    kind = column.part.types[0]
+    is_number = pa.types.is_decimal(kind) or pa.types.is_integer(kind)
+    return isinstance(column.values, DictionaryCoder) and not is_number
