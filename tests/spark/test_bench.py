@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from muntin_bench.holistic import benchmark as holistic
+from muntin_bench.holistic.spark import SparkSide
 from muntin_bench.sharing.data import hour
 from muntin_bench.spark.benchmark import Scale
 from muntin_bench.spark.bounded import (
@@ -54,3 +56,15 @@ def test_checkpoints_are_measured_by_range_and_by_groups(spark: Any) -> None:
     assert len(checks) >= 4
     # Bytes and times were seen on every side.
     assert all(check.value > 0 for check in checks)
+
+
+def test_spark_answers_what_the_others_do_over_all_values(spark: Any) -> None:
+    table = holistic.rows(3000)
+    side = SparkSide(spark, table)
+    scale = holistic.Scale(rows=3000, queries=2, asked=1, repeats=1)
+    listed = holistic.windows(2, predicates=True)
+    for question in holistic.QUESTIONS:
+        # Answers are compared in it.
+        seconds = holistic.compared(table, question, listed, scale, side)
+        assert ("Spark" in seconds) == bool(question.spark)
+        assert all(each > 0 for each in seconds.values())

@@ -1,4 +1,4 @@
-"""Distinct values, percentiles and the most frequent values over many windows, beside DuckDB."""
+"""Distinct values, percentiles and the most frequent values over many windows, beside peers."""
 
 from muntin_bench.holistic.benchmark import run
 

@@ -1,9 +1,9 @@
 """Aggregates over all values of windows: many queries in one pass, against DuckDB and polars.
 
 DuckDB copies a row for every window that holds it, which is what its users do, and groups; polars
-has windows of its own. Where there are many queries they answer some of them, and their time is
-scaled up to all: the report says how many. Seconds are of processor time, on all sides of all
-threads. Spark copies rows as DuckDB does, and takes longer: it is left out.
+and Spark have windows of their own. Where there are many queries they answer some of them, and
+their time is scaled up to all: the report says how many. Seconds are of processor time, on all
+sides of all threads. Spark has no `top_k`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import pyarrow as pa
 
 import muntin
 from muntin.errors import MuntinError
+from muntin_bench.conditions import JAVA
 from muntin_bench.holistic import extremes
+from muntin_bench.holistic.spark import SparkSide, spark_side
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Report, Section
 
 SEED = 20
-SIDES = ("Muntin", "DuckDB", "polars")
+SIDES = ("Muntin", "DuckDB", "polars", "Spark")
 # Milliseconds of a trading day.
 DAY = int(6.5 * 3_600_000)
 MINUTE = 60_000
@@ -34,7 +36,8 @@ MINUTE = 60_000
 class Scale:
     """How much to measure: rows, queries, and how many of these the others answer.
 
-    ``groups`` have one value each, and one group has so many ``values``.
+    ``groups`` have one value each, and one group has so many ``values``. ``spark`` says whether
+    Spark answers as well: one query, for it takes a minute.
     """
 
     rows: int
@@ -43,10 +46,13 @@ class Scale:
     repeats: int
     groups: int = 1_000_000
     values: int = 10_000_000
+    spark: bool = False
 
 
-FULL = Scale(rows=2_000_000, queries=256, asked=4, repeats=1)
-QUICK = Scale(rows=100_000, queries=32, asked=4, repeats=1, groups=100_000, values=2_000_000)
+FULL = Scale(rows=2_000_000, queries=256, asked=4, repeats=1, spark=True)
+QUICK = Scale(
+    rows=100_000, queries=32, asked=4, repeats=1, groups=100_000, values=2_000_000, spark=True
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Question:
         part: The part of the benchmark that it belongs to.
         theirs: What DuckDB computes for a window; empty where values are counted first.
         polars: What polars computes, as an expression of its own language.
+        spark: What Spark computes for a window; empty where it has no such aggregate.
         windows: How many times the best of the others 256 windows are to be, and predicates.
         error: By how much answers may differ, relative to themselves.
         column: The column that it reads, for an exact sum to compare with.
@@ -73,6 +80,7 @@ class Question:
     error: float = 0.0
     column: str = "v"
     asked: int = 4
+    spark: str = ""
 
     @property
     def top(self) -> bool:
@@ -84,11 +92,12 @@ _P = "[pl.col('p').quantile(q, 'linear').alias(f'q{q}') for q in (0.5, 0.95, 0.9
 QUESTIONS = (
     Question(
         "count(DISTINCT)", "distinct", "count(DISTINCT v)", "count(DISTINCT v)",
-        "[pl.col('v').n_unique()]", 20, 10,
+        "[pl.col('v').n_unique()]", 20, 10, spark="count(DISTINCT v)",
     ),
     Question(
         "exact p50, p95, p99", "percentiles", "percentile(p, array(0.5, 0.95, 0.99))",
         "quantile_cont(p, [0.5, 0.95, 0.99])", _P, 10, 3, 1e-12, "p", 2,
+        "percentile(p, array(0.5, 0.95, 0.99))",
     ),
     Question(
         "top_k(10)", "frequent", "top_k(v, 10)", "",
@@ -97,10 +106,12 @@ QUESTIONS = (
     Question(
         "approx_percentile", "approximate", "approx_percentile(p, array(0.5, 0.95, 0.99))",
         "approx_quantile(p, [0.5, 0.95, 0.99])", _P, 10, 10, 0.1, "p", 2,
+        "percentile_approx(p, array(0.5, 0.95, 0.99))",
     ),
     Question(
         "approx_count_distinct", "approximate", "approx_count_distinct(v)",
         "approx_count_distinct(v)", "[pl.col('v').approx_n_unique()]", 10, 10, 0.25,
+        spark="approx_count_distinct(v)",
     ),
 )  # fmt: skip
 PARTS = (*dict.fromkeys(question.part for question in QUESTIONS), "groups")
@@ -148,6 +159,11 @@ def run(quick: bool = False, parts: Sequence[str] = PARTS) -> Report:
 def run_at(scale: Scale, parts: Sequence[str] = PARTS) -> Report:
     """Measure as much as the scale says."""
     table = rows(scale.rows)
+    with spark_side(table, wanted=scale.spark and set(parts) != {"groups"}) as spark:
+        return _run(table, scale, parts, spark)
+
+
+def _run(table: pa.Table, scale: Scale, parts: Sequence[str], spark: SparkSide | None) -> Report:
     found: list[tuple[str, ...]] = []
     checks: list[Check] = []
     asked = [question for question in QUESTIONS if question.part in parts]
@@ -156,7 +172,7 @@ def run_at(scale: Scale, parts: Sequence[str] = PARTS) -> Report:
             listed = windows(scale.queries, predicates=predicates)
             what = f"{scale.queries} windows{' and predicates' if predicates else ''}"
             step(f"{question.name}, {what}")
-            seconds = compared(table, question, listed, scale)
+            seconds = compared(table, question, listed, scale, spark)
             found.append(_row(f"{question.name}, {what}", seconds))
             step("; ".join(found[-1]))
             limit = question.predicates if predicates else question.windows
@@ -168,7 +184,7 @@ def run_at(scale: Scale, parts: Sequence[str] = PARTS) -> Report:
                 checks.append(Check(promise, 10, seconds["Muntin"] / exact))
         step(f"{question.name}, one query")
         one = replace(scale, queries=1, asked=1, repeats=max(scale.repeats, 3))
-        seconds = compared(table, question, [Window(10 * MINUTE, MINUTE, 0)], one)
+        seconds = compared(table, question, [Window(10 * MINUTE, MINUTE, 0)], one, spark)
         found.append(_row(f"{question.name}, one query", seconds))
         step("; ".join(found[-1]))
         promise = f"{question.name}, one query, against the best of the others"
@@ -180,26 +196,31 @@ def run_at(scale: Scale, parts: Sequence[str] = PARTS) -> Report:
     columns = ("aggregate", *(f"{side}, s" for side in SIDES), "best / Muntin")
     data = (
         f"{scale.rows:,} seeded rows over 6.5 hours; the others answer {scale.asked} of the "
-        "queries, scaled up to all; seconds of processor time"
+        "queries, of percentiles 2, and Spark 1, scaled up to all; seconds of processor time"
     )
     if found:
         title = "aggregates over all values of windows"
         sections.insert(0, Section(title, columns, tuple(found)))
-    uses = ("duckdb", "polars")
+    uses = ("duckdb", "polars", *(("pyspark", JAVA) if spark else ()))
     return Report("holistic", data, sections=tuple(sections), checks=tuple(checks), uses=uses)
 
 
 def _ahead(seconds: Mapping[str, float]) -> float:
     """How many times Muntin's time the best of the others takes."""
-    return min(seconds[side] for side in SIDES[1:]) / seconds["Muntin"]
+    return min(seconds[side] for side in SIDES[1:] if side in seconds) / seconds["Muntin"]
 
 
 def _row(name: str, seconds: Mapping[str, float]) -> tuple[str, ...]:
-    return name, *(f"{seconds[side]:.2f}" for side in SIDES), f"{_ahead(seconds):.1f}×"
+    taken = (f"{seconds[side]:.2f}" if side in seconds else "" for side in SIDES)
+    return name, *taken, f"{_ahead(seconds):.1f}×"
 
 
 def compared(
-    table: pa.Table, question: Question, listed: Sequence[Window], scale: Scale
+    table: pa.Table,
+    question: Question,
+    listed: Sequence[Window],
+    scale: Scale,
+    spark: SparkSide | None = None,
 ) -> dict[str, float]:
     """Processor seconds of all sides for all queries, whose answers are the same."""
     connection, frame = _connect(table), _frame(table)
@@ -216,11 +237,22 @@ def compared(
         lambda: [_polars(frame, question, listed[place]) for place in asked], scale.repeats
     )
     for place, rows_found, frame_found in zip(asked, theirs, others, strict=True):
-        mine = answers.table(f"q{place}").select(["window_end", "a"]).to_pylist()
+        mine = _mine(answers, place)
         check(question, mine, rows_found)
         _check_polars(question, mine, frame_found, listed[place])
     share = len(listed) / len(asked)
-    return {"Muntin": ours, "DuckDB": duck * share, "polars": frames * share}
+    found = {"Muntin": ours, "DuckDB": duck * share, "polars": frames * share}
+    if spark is not None and question.spark:
+        place = places[len(places) // 2]
+        taken, rows_found = spark.answer(question.spark, listed[place])
+        check(question, _mine(answers, place), rows_found)
+        found["Spark"] = taken * len(listed)
+    return found
+
+
+def _mine(answers: Any, place: int) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = answers.table(f"q{place}").select(["window_end", "a"]).to_pylist()
+    return shown
 
 
 def summed(table: pa.Table, question: Question, listed: Sequence[Window], scale: Scale) -> float:
