@@ -201,8 +201,9 @@ class Joining:
         if source.kind == "right" and number == 1:
             dropped = [scope.leaves[0]]
         found, rest = [], []
+        padded = self._padded_before(number)
         for part in self._push(self.on[number], dropped):
-            each = equality(part, scope, scope)
+            each = equality(part, scope, scope, padded)
             if each is not None and leaf in (each.left.leaf, each.right.leaf):
                 found.append(each if each.right.leaf is leaf else _turned(each))
             else:
@@ -210,6 +211,17 @@ class Joining:
         if not found:
             raise self.no_key([])
         return found, rest
+
+    def _padded_before(self, number: int) -> list[Leaf]:
+        """The leaves that joins before one of a chain have padded."""
+        padded: list[Leaf] = []
+        for place in range(1, number):
+            kind = self.selection.sources[place].kind
+            if kind in ("right", "full"):
+                padded += self.scope.leaves[:place]
+            if kind in ("left", "full"):
+                padded.append(self.scope.leaves[place])
+        return padded
 
     def _joined(
         self,

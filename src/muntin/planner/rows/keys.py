@@ -55,27 +55,30 @@ class Equality:
         return in_zone(left, scope.zone), in_zone(right, scope.zone)
 
 
-def equality(node: exp.Expr, own: Scope, other: Scope) -> Equality | None:
+def equality(
+    node: exp.Expr, own: Scope, other: Scope, padded: Sequence[Leaf] | None = None
+) -> Equality | None:
     """The equality that a resolved condition is, between a leaf of each scope; None if it is none.
 
-    A leaf that an outer join pads takes part with plain columns only: what is computed from NULLs
-    need not be NULL.
+    A leaf that an outer join has padded takes part with plain columns only: what is computed from
+    NULLs need not be NULL. ``padded`` are those leaves; all that some join pads, if not given.
     """
     inner = node.unnest()
     if not isinstance(inner, exp.EQ):
         return None
     for left, right in ((inner.this, inner.expression), (inner.expression, inner.this)):
-        first, second = _side(left, own), _side(right, other)
+        first, second = _side(left, own, padded), _side(right, other, padded)
         if first is not None and second is not None and first.leaf is not second.leaf:
             return Equality(inner, first, second)
     return None
 
 
-def _side(node: exp.Expr, scope: Scope) -> Side | None:
+def _side(node: exp.Expr, scope: Scope, padded: Sequence[Leaf] | None) -> Side | None:
     leaves = scope.reads(node)
     if len(leaves) != 1 or not scope.is_own(node):
         return None
-    if leaves[0].nullable and not isinstance(node.unnest(), exp.Column):
+    has_nulls = leaves[0].nullable if padded is None else any(leaves[0] is each for each in padded)
+    if has_nulls and not isinstance(node.unnest(), exp.Column):
         return None
     return Side(scope, leaves[0], node.unnest())
 
