@@ -1,6 +1,6 @@
 """Kills a stream's processes again and again, and checks that its output shows nothing of it.
 
-Run it with ``python tests/spark/chaos.py SEEDS [FIRST]``; `test_faults` runs a few kills. One seed
+Run it with ``python tests/spark/chaos.py SEEDS [FIRST]``; `test_killed_drivers` has a few. One seed
 in five runs on a cluster with speculation.
 """
 

@@ -1,4 +1,4 @@
-"""Whatever dies at whatever moment, nothing is half done: a restart goes on as if nothing had."""
+"""Whatever dies in a session, nothing is half done: a restart goes on as if nothing had."""
 
 from __future__ import annotations
 
@@ -11,24 +11,11 @@ import pytest
 from muntin import sinks
 from muntin.api import run
 from muntin.errors import MuntinError
-from muntin.spark.environment.java import find_java
 from muntin.testing import assert_same_rows, trades
-from spark.chaos import Kill, random_kills, torment
 from spark.chaos_blows import Blow, StruckSink, carried_by_value
 from spark.chaos_driver import QUERIES
 from spark.cluster_processes import of_environment
 from spark.folder_stream import FolderStream, batches_read, expected, parts
-
-
-@pytest.mark.slow
-def test_killed_drivers_leave_no_trace(tmp_path: Path) -> None:
-    if find_java() is None:
-        pytest.skip("no Java runtime")
-    # In the middle of a batch, between its record and its commit, and when a sink has written
-    # some files of a task and not the others.
-    kills = [Kill("after the record", 2), Kill("while writing", 1)]
-    story = torment(tmp_path, 58, kills)
-    assert [line.rpartition(": ")[2] for line in story] == ["-9"] * len(kills) + ["0"]
 
 
 def test_a_killed_worker_fails_the_run_and_a_restart_goes_on(spark: Any, tmp_path: Path) -> None:
@@ -73,13 +60,6 @@ def test_a_file_noted_without_its_batch_is_read_with_the_next(spark: Any, tmp_pa
     output = sinks.read(tmp_path / "out")
     for name, table in expected(read, [QUERIES] * 3).items():
         assert_same_rows(output[name], table)
-
-
-def test_kills_are_drawn_by_seed() -> None:
-    drawn = [kill for seed in range(50) for kill in random_kills(seed, 4)]
-    assert drawn == [kill for seed in range(50) for kill in random_kills(seed, 4)]
-    assert {kill.worker for kill in drawn} == {True, False}
-    assert len({kill.point for kill in drawn}) == 12
 
 
 def test_processes_of_tests_are_found_again(spark: Any, spark_processes: str) -> None:
