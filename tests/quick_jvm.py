@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 OPTION = "spark.driver.defaultJavaOptions"
 VALUE = "-XX:TieredStopAtLevel=1"
 
 
-def quick_jvm(folder: Path) -> dict[str, str]:
-    """The environment of such a process; Spark reads its settings from the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "spark-defaults.conf").write_text(f"{OPTION} {VALUE}\n")
-    return {**os.environ, "SPARK_CONF_DIR": str(folder)}
+def quick_jvm() -> dict[str, str]:
+    """The environment of such a process, which has the archive of classes of all the others.
+
+    Settings in a folder of their own (``SPARK_CONF_DIR``) would be another class path to the JVM.
+    """
+    return {**os.environ, "JDK_JAVA_OPTIONS": VALUE}

@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 from bisect import bisect_left
 from datetime import timedelta
 from functools import cache
@@ -31,11 +30,9 @@ PAGES = sorted((ROOT / "docs" / "examples").glob("*.md"))
 def output_of(name: str, *arguments: str) -> str:
     """What an example prints, run as the page says."""
     command = [sys.executable, str(ROOT / "examples" / name), *arguments]
-    with tempfile.TemporaryDirectory() as folder:
-        environment = quick_jvm(Path(folder))
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=300, env=environment
-        )
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env=quick_jvm()
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -24,7 +24,7 @@ MUNTIN = str(Path(sys.executable).parent / "muntin")
 
 
 @pytest.mark.spark
-def test_the_demo(tmp_path: Path) -> None:
+def test_the_demo() -> None:
     pytest.importorskip("pyspark")
     if find_java() is None:
         pytest.skip("no Java runtime")
@@ -34,7 +34,7 @@ def test_the_demo(tmp_path: Path) -> None:
         text=True,
         check=False,
         timeout=500,
-        env=quick_jvm(tmp_path),
+        env=quick_jvm(),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     shown = done.stdout

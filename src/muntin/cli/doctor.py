@@ -1,4 +1,4 @@
-"""``muntin doctor``: whether Spark can run here, and kernels compiled ahead."""
+"""``muntin doctor``: whether Spark can run here; kernels and Spark's classes made ahead."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _PROCESSES = 2
 def doctor(
     format_: Annotated[Output, typer.Option("--format", help="text or json.")] = Output.TEXT,
     warm: Annotated[
-        bool, typer.Option("--warm", help="Also compile all kernels, so that first calls are fast.")
+        bool,
+        typer.Option("--warm", help="Also compile all kernels and record Spark's classes."),
     ] = False,
 ) -> None:
     """Check what Spark needs on this machine, and say how to get what is missing.
@@ -33,7 +34,10 @@ def doctor(
 
     findings = spark.doctor()
     if warm:
+        can_run = findings.ok
         findings.append(_warmed())
+        if can_run:
+            findings.append(_recorded())
     if format_ == Output.JSON:
         sys.stdout.write(json.dumps(findings.to_json(), indent=2) + "\n")
     else:
@@ -60,3 +64,18 @@ def _warmed() -> Finding:
         return Finding("compiled ahead", "warning", f"{type(error).__name__}: {error}", remedy)
     found = f"{count} kernels" if count else "every kernel is there"
     return Finding("compiled ahead", "ok", found)
+
+
+def _recorded() -> Finding:
+    """Record the classes that every session loads; a JVM starts without them, only slower."""
+    from muntin.spark import Finding  # noqa: PLC0415 - as above
+    from muntin.warm import record_classes  # noqa: PLC0415 - as above
+
+    check = "classes recorded"
+    try:
+        with Console(stderr=True).status("recording Spark's classes"):
+            is_recorded = record_classes()
+    except Exception as error:
+        remedy = "nothing to do: the first session that ends records them"
+        return Finding(check, "warning", f"{type(error).__name__}: {error}", remedy)
+    return Finding(check, "ok", "for later sessions" if is_recorded else "nothing to record")

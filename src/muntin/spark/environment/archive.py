@@ -27,6 +27,7 @@ _ATTEMPTS = 3
 _PATIENCE = 120  # seconds that a JVM may take to write its archive after its driver has ended
 _ABANDONED = 86_400  # seconds after which a file that was never finished is removed
 _QUIET = "-Xlog:cds*=off"
+RECORDING = "-XX:ArchiveClassesAtExit"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Archive:
                 return [_QUIET, f"-XX:SharedArchiveFile={self.path}"]
             if self._claim():
                 target = self.folder / f"{self.key}.{uuid4().hex}.partial"
-                return [_QUIET, f"-XX:ArchiveClassesAtExit={target}"]
+                return [_QUIET, f"{RECORDING}={target}"]
         except OSError:
             # It only saves time: a folder that cannot be used is no reason to fail.
             pass
