@@ -13,6 +13,7 @@ WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 .PHONY: chaos soak help setup test test-fast lint format docs demo bench clean
+.PHONY: check-types check-style check-layers check-site
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -37,10 +38,19 @@ test-fast: setup ## Run one case of every test that needs no Spark
 	$(BIN)/python -m pytest -n $(WORKERS) --fast --durations 15 $(or $(ARGS),tests)
 
 lint: $(VENV)/.ready ## Check style, types, layering and documentation
+	@$(MAKE) --no-print-directory --jobs 2 check-types check-style check-layers check-site
+
+check-types:
+	$(BIN)/mypy
+
+check-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+
+check-layers:
 	$(BIN)/lint-imports --no-cache
+
+check-site:
 	$(SITE)
 
 format: $(VENV)/.ready ## Rewrite the sources in the house style
