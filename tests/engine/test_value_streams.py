@@ -74,7 +74,7 @@ def test_a_stream_answers_what_bounded_data_does(
     found: dict[str, list[pa.Table]] = {f"q{n}": [] for n in range(len(WINDOWS))}
     at, moved = 0, False
     while at < shuffled.num_rows:
-        size = int(rng.integers(1, 12)) if at else 60
+        size = int(rng.integers(1, 24)) if at else 60
         for name, answers in stream.feed(shuffled.slice(at, size)).items():
             found[name].append(answers)
         at += size
