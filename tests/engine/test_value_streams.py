@@ -79,7 +79,7 @@ def test_a_stream_answers_what_bounded_data_does(
             found[name].append(answers)
         at += size
         moved = moved or any(each.moving for each in stream._engine._state.stores)
-        if rng.random() < 0.03:
+        if rng.random() < 0.06:
             stream = muntin.stream(
                 sql, table.schema, time="ts", lateness=7, snapshot=stream.snapshot()
             )
