@@ -13,6 +13,8 @@ from sinks import stream_of_results as stream
 
 BATCHES = 20
 VICTIM = Path(__file__).with_name("victim.py")
+# Each of its processes is started and killed several times.
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("seed", range(3))

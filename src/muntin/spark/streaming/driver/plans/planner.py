@@ -1,7 +1,8 @@
-"""The plans of the next batch: queries join, leave and move, and those that stay keep state."""
+"""The plans of the next batch: those of every stream, and that of the queries over rows."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
@@ -11,39 +12,22 @@ import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Ints
-from muntin.aggregators.registry import own
-from muntin.engine.slices.newcomers import check_streams
-from muntin.errors import Problem, QueryError
-from muntin.expressions.zones import Zone
-from muntin.plan import SharedPlan, Strategy
+from muntin.errors import MuntinError, Problem, QueryError
+from muntin.plan import SharedPlan
 from muntin.plan.operators import leaves
 from muntin.plan.routes import RoutedPlan
-from muntin.planner import Draft, Moment, Replanner
-from muntin.planner.continuity import dated
 from muntin.planner.rows.shares import Choices
-from muntin.planner.sharing import Optimizer, OptimizerName
-from muntin.planner.techniques import Preferences
-from muntin.queries import AnyQuery, MixedCatalog, Query, RowQuery, Statement
+from muntin.queries import AnyQuery, MixedCatalog, Query, RowQuery, Statement, all_queries
 from muntin.queries.routes import routed
 from muntin.sinks import with_key
 from muntin.spark.streaming.checkpoint.checkpoint import Changes, Checkpoint
-from muntin.spark.streaming.checkpoint.records import BatchOutcome, StreamOutcome
+from muntin.spark.streaming.checkpoint.records import BatchOutcome
 from muntin.spark.streaming.driver.inputs import StreamInput
-from muntin.spark.streaming.driver.row_plans import RowPlans, check_columns
-from muntin.spark.streaming.driver.statements import parsed, reconcile
+from muntin.spark.streaming.driver.plans.rows import RowPlans
+from muntin.spark.streaming.driver.plans.streams import Planning, StreamPlans
 from muntin.spark.streaming.driver.tables import StaticTables
-from muntin.spark.streaming.problems import RunError
 
-
-@dataclass(frozen=True)
-class Planning:
-    """How plans are made, whatever the stream."""
-
-    strategy: Strategy
-    optimizer: OptimizerName
-    zone: Zone
-    told: Preferences
-    placement: str | None = None
+_logger = logging.getLogger("muntin.spark")
 
 
 @dataclass(frozen=True)
@@ -54,105 +38,6 @@ class NextPlans:
     rows: str | None
     tables: dict[str, str]
     changes: int
-
-
-class StreamPlans:
-    """The plans that are made of one stream's queries.
-
-    A plan is made for the state it meets: queries of the plan that the state is of keep their
-    slices. So it is made when a batch begins, unless a change has made it already to see whether
-    it can be, or the optimizer found after a batch that queries are better shared otherwise.
-    """
-
-    def __init__(
-        self, given: StreamInput, checkpoint: Checkpoint, tables: StaticTables, how: Planning
-    ) -> None:
-        self._given, self._checkpoint, self._tables, self._how = given, checkpoint, tables, how
-        self._replanner = Replanner(
-            Draft(
-                (),
-                given.source.schema,
-                given.timeline,
-                strategy=how.strategy,
-                zone=how.zone,
-                told=how.told,
-            ),
-            Optimizer(how.optimizer),
-            buckets=checkpoint.buckets.count,
-            placement=how.placement,
-        )
-        # What is known after the last batch.
-        self._outcome = StreamOutcome()
-        # The plan that the state is of, the plan for the queries as they are, and the plan of
-        # the batch that runs with the version of the queries it was made of.
-        self._state: tuple[str, SharedPlan] | None = None
-        self.next: SharedPlan | None = None
-        self._running: tuple[str, SharedPlan, MixedCatalog] | None = None
-
-    def adopt(self, outcome: StreamOutcome, catalog: MixedCatalog) -> None:
-        """Take note of what a batch has seen, and of the plan that the state is of."""
-        self._outcome, state = outcome, outcome.state
-        if state is None or (self._state is not None and self._state[0] == state):
-            return
-        if self._running is not None and self._running[0] == state:
-            plan, is_current = self._running[1], self._running[2] is catalog
-        else:
-            plan, is_current = self._checkpoint.plan(state), False
-            wanted = {name: plan.source.field(name).type for name in plan.columns()}
-            check_columns(wanted, self._given.source.schema)
-        self._state = (state, plan)
-        self.next = plan if is_current else None
-
-    def review(self, queries: Sequence[Query]) -> None:
-        """Share anew, from the next batch on, where the optimizer finds that due.
-
-        Where queries have joined or left since the last batch, it has looked already.
-        """
-        if self._state is None or self.current(queries) is not self._state[1]:
-            return
-        if self._replanner.is_due(self._now):
-            self.next = self._plan(queries)
-
-    def current(self, queries: Sequence[Query]) -> SharedPlan:
-        """The plan for the queries as they are."""
-        if self.next is None:
-            self.next = self.build(queries)
-        return self.next
-
-    def take(self, queries: Sequence[Query], catalog: MixedCatalog) -> str:
-        """The name of the plan for the next batch, which is kept."""
-        plan = self.next = dated(self.current(queries), self._outcome.seen)
-        if self._state is not None and self._state[1] is plan:
-            name = self._state[0]
-        else:
-            name = self._checkpoint.save_plan(plan)
-        self._running = (name, plan, catalog)
-        return name
-
-    def named(self, name: str) -> SharedPlan | None:
-        """A plan that is at hand."""
-        known = (each for each in (self._running, self._state) if each is not None)
-        return next((each[1] for each in known if each[0] == name), None)
-
-    def build(self, queries: Sequence[Query]) -> SharedPlan:
-        """The plan for some queries, given the state; that of the state, if it will do."""
-        previous = None if self._state is None else self._state[1]
-        if previous is not None and _is_plan_of(previous, queries, self._how.told):
-            return previous
-        return self._plan(queries)
-
-    def _plan(self, queries: Sequence[Query]) -> SharedPlan:
-        plan = self._replanner.plan(queries, self._tables.schemas, self._now)
-        check_streams(plan)
-        _check_order(plan)
-        _check_techniques(plan)
-        return plan
-
-    @property
-    def _now(self) -> Moment:
-        """What is known after the last batch."""
-        plan = None if self._state is None else self._state[1]
-        return Moment(plan, self._outcome.watermark, self._outcome.recent.rate)
 
 
 class Planner:
@@ -185,7 +70,7 @@ class Planner:
             queries: Iterable[AnyQuery] = asked
             if known is not None:
                 self._changes = known
-                queries = reconcile(parsed(known.queries), parsed(known.asked), asked)
+                queries = _reconcile(_parsed(known.queries), _parsed(known.asked), asked)
             catalog = MixedCatalog(queries)
             self._commit(catalog, *self._build(catalog), [query.sql() for query in asked])
 
@@ -368,36 +253,40 @@ def result_schemas(
     return found
 
 
-def _is_plan_of(plan: SharedPlan, queries: Sequence[Query], told: Preferences) -> bool:
-    """Whether a plan will do; tables may have other columns than when it was made."""
-    is_joined = any(relation.joins for relation in plan.relations)
-    if Preferences(plan.technique, plan.prefer, plan.guarantees) != told:
-        return False
-    return not is_joined and [final.query for final in plan.finals] == queries
+def _reconcile(
+    running: Sequence[AnyQuery], before: Sequence[AnyQuery], asked: Sequence[AnyQuery]
+) -> list[AnyQuery]:
+    """The queries to go on with: those that ran, with what the caller changed since.
+
+    A query that is asked for as it was before stays as it was, also if it has been removed or
+    replaced while the stream ran.
+    """
+    result = {query.name.lower(): query for query in running}
+    known = {query.name.lower(): query for query in before}
+    wanted = {query.name.lower(): query for query in asked}
+    for name in [name for name in known if name not in wanted and name in result]:
+        _logger.info("query %s is not asked for any more, and leaves", result.pop(name).name)
+    for name, query in wanted.items():
+        if known.get(name) == query:
+            if name not in result:
+                _logger.info("query %s was removed while the stream ran, and stays out", query.name)
+            continue
+        if result.get(name) != query:
+            verb = "replaces the one of its name" if name in result else "joins"
+            _logger.info("query %s %s", query.name, verb)
+        result[name] = query
+    for query in result.values():
+        if query.name.lower() not in wanted:
+            _logger.info("query %s was added while the stream ran, and goes on", query.name)
+    return list(result.values())
 
 
-def _check_order(plan: SharedPlan) -> None:
-    for final in plan.finals:
-        if not final.commutative:
-            raise QueryError(
-                [
-                    Problem(
-                        "an aggregate depends on the order of rows, and a stream's tasks see "
-                        "them in no particular order",
-                        "use a commutative aggregate, or muntin.aggregate over bounded data",
-                        final.name,
-                    )
-                ]
-            )
-
-
-def _check_techniques(plan: SharedPlan) -> None:
-    """Refuse techniques that the next process of a stream would not find."""
-    for card, state in own(plan.techniques):
-        if state.__module__ == "__main__" or "<locals>" in state.__qualname__:
-            raise RunError(
-                f"the technique {card.name} is defined in this very program, and a stream may be "
-                "resumed by another one",
-                hint=f"put the class {state.__name__} and its card into a module that workers can "
-                "import, or name one of Muntin's techniques",
-            )
+def _parsed(texts: Sequence[str]) -> list[AnyQuery]:
+    """The queries that a checkpoint holds as SQL."""
+    try:
+        return list(all_queries(list(texts))) if texts else []
+    except MuntinError as error:
+        raise MuntinError(
+            f"a query of the checkpoint is not understood: {error}",
+            hint="continue with the version of Muntin that wrote it",
+        ) from error
