@@ -1,7 +1,7 @@
 """Throughput that the machine's costs estimate, against what is measured, by technique.
 
-Loads are our own; `papers/estimated_rates.py` has the thesis's Figures 47 and 48. A plan's trees
-run one after another in compiled loops: rows go into slices, slices through the technique.
+Loads are our own; `papers/thesis/estimated_rates.py` has the thesis's Figures 47 and 48. A plan's
+trees run one after another in compiled loops: rows go into slices, slices through the technique.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from muntin.planner.costs.machine import PARTIALS, MachineCosts, costs_of, trial
 from muntin.planner.trees.weave_share import weave_share
 from muntin.planner.trees.weaving import Weaving
 from muntin_bench.optimizer.fit import deviation
-from muntin_bench.papers.estimated_rates import window_of
+from muntin_bench.papers.thesis.estimated_rates import window_of
 from muntin_bench.report import Check, Section
 
 # Queries of one slide answer at every edge of their tree, which is what a technique's loop does;

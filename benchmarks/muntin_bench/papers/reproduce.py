@@ -100,24 +100,26 @@ def report(scale: Scale) -> Report:
 def parts(scale: Scale) -> dict[str, dict[str, Callable[[], Part]]]:
     """What is repeated, by paper and name; modules with kernels are imported when they run."""
     from muntin_bench.papers import (  # noqa: PLC0415
-        edge_operations,
-        estimated_rates,
-        every_range,
         frequent_items,
         isolation,
         join_orders,
-        memory,
-        node_costs,
-        operation_counts,
         paned_windows,
-        plan_times,
         shared_answers,
         shared_fragments,
         shared_slices,
+        update_patterns,
+    )
+    from muntin_bench.papers.thesis import (  # noqa: PLC0415
+        edge_operations,
+        estimated_rates,
+        every_range,
+        memory,
+        node_costs,
+        operation_counts,
+        plan_times,
         single_query,
         single_steps,
         slicing_counts,
-        update_patterns,
     )
 
     windows, ranges = ([1 << k for k in powers] for powers in (scale.windows, scale.ranges))

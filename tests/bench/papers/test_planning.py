@@ -7,10 +7,16 @@ from math import lcm
 
 import pytest
 
-from muntin_bench.papers import estimated_rates
-from muntin_bench.papers.edge_operations import bitset_operations, f1_operations, figure_34
-from muntin_bench.papers.node_costs import costs, figure_41
-from muntin_bench.papers.plan_times import EXPERIMENTS, SIDES, Experiment, figures_35_to_39, planned
+from muntin_bench.papers.thesis import estimated_rates
+from muntin_bench.papers.thesis.edge_operations import bitset_operations, f1_operations, figure_34
+from muntin_bench.papers.thesis.node_costs import costs, figure_41
+from muntin_bench.papers.thesis.plan_times import (
+    EXPERIMENTS,
+    SIDES,
+    Experiment,
+    figures_35_to_39,
+    planned,
+)
 
 
 @pytest.mark.parametrize("n", [1, 3, 6])

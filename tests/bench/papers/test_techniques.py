@@ -9,9 +9,9 @@ import pytest
 
 from muntin.aggregators.aggregator import Aggregator
 from muntin_bench.aggregators.work import workloads
-from muntin_bench.papers import every_range, memory, single_query, single_steps
-from muntin_bench.papers.operation_counts import TABLE_4, Row, count, tables_2_to_4
-from muntin_bench.papers.slicing_counts import table_1
+from muntin_bench.papers.thesis import every_range, memory, single_query, single_steps
+from muntin_bench.papers.thesis.operation_counts import TABLE_4, Row, count, tables_2_to_4
+from muntin_bench.papers.thesis.slicing_counts import table_1
 
 
 def test_table_1_is_exact() -> None:

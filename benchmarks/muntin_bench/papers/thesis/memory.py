@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from muntin_bench.papers.claims import Claim, Part, at_least, near
-from muntin_bench.papers.single_query import COMMON, SLICK
+from muntin_bench.papers.thesis.single_query import COMMON, SLICK
 from muntin_bench.report import Plot, Section
 
 Bytes = Mapping[tuple[str, int], int]

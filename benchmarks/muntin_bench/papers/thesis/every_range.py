@@ -14,7 +14,7 @@ from typing import Any
 
 from muntin.aggregators import create
 from muntin_bench.papers.claims import Claim, Part, at_least, near
-from muntin_bench.papers.single_query import SLICK, Rates, leads, rate_plot, rate_table
+from muntin_bench.papers.thesis.single_query import SLICK, Rates, leads, rate_plot, rate_table
 
 COMMON = ("panes", "flatfat", "bint", "flatfit")
 FIGURES = {"sum": 25, "max": 26}

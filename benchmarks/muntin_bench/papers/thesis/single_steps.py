@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin_bench.papers.claims import Claim, Part, at_least, at_most
-from muntin_bench.papers.single_query import COMMON, SLICK
+from muntin_bench.papers.thesis.single_query import COMMON, SLICK
 from muntin_bench.report import Section
 
 WINDOW = 1024
