@@ -13,6 +13,7 @@ from muntin.operators.library.processing.results import (
     UPA,
     Store,
     expire_calendar,
+    find,
     pair_spot,
     put,
     remove,
@@ -39,14 +40,15 @@ def absence(
         now = times[step] if step < len(times) else times[-1] + 2 * window
         while oldest < step and times[oldest] + window <= now:
             if links[oldest] == 0:
-                _end_left(oldest, keys, first, after, shown, way, store, totals)
+                _end_left(oldest, keys, first, after, shown, way, store, rows, totals)
             else:
                 _end_right(oldest, times, keys, window, partners, first, after, shown, way, store,
                            width, rows, totals)  # fmt: skip
             oldest += 1
         if step == len(times):
             break
-        if way == UPA:
+        if way == UPA and now - since >= max(window // 20, 1):
+            # What has ended meanwhile is known by its end, so that this may come late.
             expire_calendar(store, width, since, now, True)
             since = now
         key = keys[step]
@@ -88,6 +90,13 @@ def _show(
 
 
 @compiled
+def _remove_named(at: int, store: Store, rows: Ints) -> None:
+    """A negative tuple finds the result that it names in its hash list."""
+    spot = pair_spot(at, -1, len(store.first))
+    remove(store, spot, find(store, rows, spot, at, -1))
+
+
+@compiled
 def _hide_all(
     at: int, now: int, after: Ints, shown: Ints, way: int, store: Store, width: int,
     scanning: bool, rows: Ints, totals: Ints,
@@ -99,7 +108,7 @@ def _hide_all(
         if result >= 0:
             totals[_NEGATIVES] += 1
             if way == NT:
-                remove(store, pair_spot(at, -1, len(store.first)), result)
+                _remove_named(at, store, rows)
             elif store.after[result] != -2:
                 if scanning:
                     scan_for(store, result)
@@ -112,7 +121,7 @@ def _hide_all(
 @compiled
 def _end_left(
     at: int, keys: Ints, first: Ints, after: Ints, shown: Ints, way: int, store: Store,
-    totals: Ints,
+    rows: Ints, totals: Ints,
 ) -> None:  # fmt: skip
     """A tuple of link 0 ends; only negative tuples say so to the results."""
     totals[_SEEN] += 1
@@ -121,7 +130,7 @@ def _end_left(
         totals[_NEGATIVES] += 1
         if shown[at] >= 0:
             totals[_NEGATIVES] += 1
-            remove(store, pair_spot(at, -1, len(store.first)), shown[at])
+            _remove_named(at, store, rows)
     shown[at] = -1
 
 
