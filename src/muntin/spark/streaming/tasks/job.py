@@ -121,24 +121,34 @@ def task_context() -> Any:
     return TaskContext.get()
 
 
+# Tasks of a worker after which what was set aside is looked through once more.
+_LOOKS = 256
+
+
 class _Rest:
     """Takes what stays in a worker out of the reach of Python's garbage collector.
 
     Spark has a worker collect garbage after every task, and the next task waits: with a large
     plan, longer than a small batch takes. What is made in the first tasks stays, more or less,
     so it is set aside after the first task of a plan, and after twice as many tasks each time.
+    What was set aside before stays there, with all that the process was forked with: to look
+    through that takes longer than a batch, and copies the pages that workers share. Cycles of
+    objects that were dropped from it wait for the next look.
     """
 
     def __init__(self) -> None:
-        self._tasks = 0
+        self._tasks = self._since = 0
 
     def begin(self) -> None:
         self._tasks = 0
 
     def end_task(self) -> None:
         self._tasks += 1
+        self._since += 1
         if self._tasks & (self._tasks - 1) == 0:
-            gc.unfreeze()
+            if self._since >= _LOOKS:
+                self._since = 0
+                gc.unfreeze()
             gc.collect()
             gc.freeze()
 
