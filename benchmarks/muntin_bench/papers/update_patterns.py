@@ -48,7 +48,7 @@ Times = Mapping[str, Sequence[float]]
 _LINKS = 3
 # Units of time that a trace spans at least, so that small windows are full most of the time.
 _LEAST = 10_000
-# Windows of queries 3 and 4 beside the others: where compiled loops cross, far below the thesis's.
+# Windows of queries 3 and 4 beside the others: compiled loops cross, if at all, far below 500.
 _SMALL = (20, 100)
 
 

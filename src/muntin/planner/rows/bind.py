@@ -26,6 +26,7 @@ from muntin.plan.operators import (
     StreamSchema,
     Union,
     Windowed,
+    inputs,
     leaves,
 )
 from muntin.planner.rows.joins import Joining
@@ -136,7 +137,7 @@ class RowBinding:
             root=root,
             timeline=found[0][1].timeline,
             show=query.show,
-            output=self._output(root),
+            output=self._output(root, written),
             slide=query.slide,
             phase=query.phase,
             range=max(1 if source.range is None else source.range for source in read),
@@ -163,14 +164,16 @@ class RowBinding:
         self._check_times(read, [stream for _, stream in found])
         return found
 
-    def _output(self, root: Node) -> Literal["append", "final", "changes"]:
+    def _output(self, root: Node, written: Node) -> Literal["append", "final", "changes"]:
         """How results are shown: appended where ends are known when rows are born."""
         if self.query.output == "changes":
             return "changes"
         known = root.label != "STR"
-        # Pieces of one value are put together only where that was asked for.
-        pieces = self.query.output == "final" and isinstance(root, Distinct)
-        return "append" if known and not pieces else "final"
+        # Pieces of one value are put together where that was asked for, and where the query as it
+        # was written shows them whole: a rewriting must not cut them.
+        asked = self.query.output == "final" and isinstance(root, Distinct)
+        whole = written.label == "STR" and has_distinct(root)
+        return "append" if known and not asked and not whole else "final"
 
     def stream(self, source: RowSource) -> tuple[str, StreamSchema]:
         """The stream of a name, in any case."""
@@ -325,6 +328,11 @@ class RowBinding:
             for node, side in zip((left, right), columns, strict=True)
         ]
         return changed[0], changed[1]
+
+
+def has_distinct(node: Node) -> bool:
+    """Whether values are shown once somewhere below."""
+    return isinstance(node, Distinct) or any(has_distinct(each) for each in inputs(node))
 
 
 def may_replicate(final: RowFinal) -> bool:

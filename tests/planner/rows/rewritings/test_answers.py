@@ -87,7 +87,8 @@ def bound(text: str) -> RowFinal:
     return row_plan([query], STREAMS).finals[0]
 
 
-@pytest.mark.parametrize("seed", range(60))
+# 258: DISTINCT over an outer join that becomes a join must not be cut into pieces.
+@pytest.mark.parametrize("seed", [*range(60), 258])
 def test_rewritten_queries_give_the_same_rows(seed: int) -> None:
     rng = random.Random(seed)
     final = bound(sql(rng))
@@ -98,8 +99,9 @@ def test_rewritten_queries_give_the_same_rows(seed: int) -> None:
     whose = random.Random(seed)
     finals = []
     for number, root in enumerate(chosen):
-        output = "append" if root.label != "STR" else "final"
-        own = replace(final, root=root, output=output)
+        # The query as it was written, and beside it what the product shows.
+        as_written = "append" if root.label != "STR" else "final"
+        own = replace(final, root=root, output=as_written if number == 0 else final.output)
         finals += shown_in_all_ways(own, random.Random(seed), f"q{number}")
     rows = {name: stream(rng, rng.choice([6, 14, 20]), 30) for name in STREAMS}
     tables = {name: table(each) for name, each in rows.items()}

@@ -52,6 +52,11 @@ def test_an_outer_join_whose_padding_is_refused_is_a_join() -> None:
     assert final.output == "append"
 
 
+def test_values_that_were_whole_are_not_cut_into_pieces() -> None:
+    final = bound(f"{LEFT.replace('SELECT', 'SELECT DISTINCT')} WHERE p.amount > 5")
+    assert (final.root.label, final.output) == ("WK", "final")
+
+
 @pytest.mark.parametrize("unmatched", ["", " EMIT UNMATCHED"])
 def test_an_outer_join_without_its_pairs_is_an_absence(unmatched: str) -> None:
     final = bound(f"{LEFT}{unmatched} WHERE p.id IS NULL")
