@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import muntin
+from muntin.queries import DropKeep
 from muntin.spark.streaming.checkpoint.asks import RETAINED, asking_of
 from muntin.spark.streaming.problems import CheckpointError
 from synopses import log_writer
@@ -53,6 +54,35 @@ def test_a_log_answers_as_a_stream_and_stays_small(tmp_path: Path) -> None:
     assert len(files) < 60
     assert len(list((tmp_path / "ck" / "asks" / "commits").glob("*.json"))) == RETAINED
     assert "entries per row" in writer.keeps.explain()
+    writer.close()
+
+
+def test_a_reader_follows_a_log_that_grows(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path / "ck")
+    with pytest.raises(CheckpointError, match="has not kept a batch yet"):
+        asking_of(tmp_path / "ck")
+    writer.run(0, "a")
+    asked = asking_of(tmp_path / "ck")
+    stream = local(1)
+    for number in range(1, 45):
+        writer.run(number, "a")
+        stream.feed(log_writer.batch_of(number))
+        if number == 25:
+            # The run ends, and starts again; what reads its log goes on.
+            writer.wait()
+            writer.close()
+            writer = LogWriter(tmp_path / "ck")
+        if number % 4 == 0:
+            for question in QUESTIONS:
+                found, wanted = (each.ask(question, timeout="1 minute") for each in (asked, stream))
+                assert found.table.to_pylist() == wanted.table.to_pylist(), question
+                assert (found.batch, found.covers) == (wanted.batch, wanted.covers)
+                assert found.isolation == "lws"
+    writer.wait()
+    writer.keeps.apply([DropKeep("recent")], None)
+    writer.run(45, "a")
+    with pytest.raises(muntin.QuestionError, match="nothing is kept of t"):
+        asked.ask(QUESTIONS[0])
     writer.close()
 
 

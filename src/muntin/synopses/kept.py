@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from muntin.planner import build_plan
 from muntin.predicates import Shape
 from muntin.queries import Keep
 from muntin.synopses.choice import synopsis_problem, with_gram
+from muntin.synopses.shown_times import shower
 
 # A keep's cells are listed, so that a question finds those it asks for at once.
 MOST_CELLS = 1 << 16
@@ -77,6 +79,16 @@ class Kept:
     def gram(self) -> int | None:
         """Where a TimeGram has its buckets among the accumulators."""
         return None if self.keep.synopsis != "timegram" else 1
+
+    @cached_property
+    def shown(self) -> Callable[[int | None], Any]:
+        """What shows ticks as the time column does."""
+        return shower(self.timeline)
+
+    @cached_property
+    def lengths(self) -> dict[tuple[str, bool], int]:
+        """Lengths of windows in ticks as they were written, and whether as text."""
+        return {}
 
     @cached_property
     def key_names(self) -> dict[str, int]:

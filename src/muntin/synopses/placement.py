@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -25,7 +23,7 @@ from muntin.synopses.replica import Version
 from muntin.windows import Window as WindowSpec
 from muntin.windows import duration_text
 
-# Times and lengths that are remembered in the form that is shown, or counted with.
+# Lengths of windows that are remembered as they are counted with.
 _REMEMBERED = 4096
 
 
@@ -41,17 +39,8 @@ class Placed:
 
 def as_of(version: Version) -> AsOf:
     """How far the stream was at a version."""
-    timeline, moment = version.kept.timeline, version.moment
-    return AsOf(shown_time(timeline, moment.latest), shown_time(timeline, moment.watermark))
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def shown_time(timeline: Timeline, tick: int | None) -> Any:
-    """A tick as the time column shows it."""
-    if tick is None:
-        return None
-    tick -= tick % timeline.resolution
-    return timeline.from_ticks(np.array([tick])).to_pylist()[0]
+    shown, moment = version.kept.shown, version.moment
+    return AsOf(shown(moment.latest), shown(moment.watermark))
 
 
 def placed_window(version: Version, question: Question, words: Sequence[Token]) -> Placed | None:
@@ -75,20 +64,25 @@ def placed_window(version: Version, question: Question, words: Sequence[Token]) 
     if moment.latest is None or end > moment.latest:
         # No row lies behind it.
         inner = (inner[0], last)
-    covers = (shown_time(kept.timeline, each) for each in whole)
-    return Placed(start, end, Window((first, last), inner), Covers(*covers))
+    covers = Covers(kept.shown(whole[0]), kept.shown(whole[1]))
+    return Placed(start, end, Window((first, last), inner), covers)
 
 
 def _length(question: Question, words: Sequence[Token], kept: Kept) -> int:
     window = question.query.window
     if question.free.range is not None:
         word = words[question.free.range]
-        return _ticks(word.text, word.token_type == TokenType.STRING, kept.timeline)
+        key = word.text, word.token_type == TokenType.STRING
+        known = kept.lengths.get(key)
+        if known is None:
+            if len(kept.lengths) >= _REMEMBERED:
+                kept.lengths.clear()
+            known = kept.lengths[key] = _ticks(*key, kept.timeline)
+        return known
     kept.timeline.check(type(window)(window.range, window.range, unit=window.unit))
     return window.range
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _ticks(text: str, is_string: bool, timeline: Timeline) -> int:
     """The length of a window as it is written."""
     window = WindowSpec(text if is_string else instant_number(text))
@@ -140,20 +134,19 @@ def _check_span(version: Version, question: Question, length: int, first: int) -
     if length > kept.keep.span:
         text = _extent(kept, kept.keep.span)
         raise refusal(question, version, f"its span is {text}", length)
-    timeline = kept.timeline
+    shown = kept.shown
     if version.complete is not None and first < version.complete:
         since, then = version.complete, version.complete + length
         raise QuestionError(
             f"keep {kept.name} began while the stream ran, and has all rows from "
-            f"{shown_time(timeline, since)} on; the question reaches back to "
-            f"{shown_time(timeline, first)}",
-            hint="ask for a shorter RANGE, or once event time has reached "
-            f"{shown_time(timeline, then)}",
+            f"{shown(since)} on; the question reaches back to "
+            f"{shown(first)}",
+            hint=f"ask for a shorter RANGE, or once event time has reached {shown(then)}",
         )
     if version.low is not None and first < version.low:
         raise QuestionError(
-            f"keep {kept.name} has rows from {shown_time(timeline, version.low)} on; the question "
-            f"reaches back to {shown_time(timeline, first)}",
+            f"keep {kept.name} has rows from {shown(version.low)} on; the question "
+            f"reaches back to {shown(first)}",
             hint="ask for a later time, or keep more: "
             + would_do(question, kept, kept.keep.span + version.low - first),
         )
@@ -173,7 +166,7 @@ def refusal(
     when = "at once"
     if latest is not None:
         first = kept.ceil(latest + 1)
-        when = f"from event time {shown_time(kept.timeline, first + ticks)} on"
+        when = f"from event time {kept.shown(first + ticks)} on"
     return QuestionError(
         f"keep {kept.name} cannot answer this: {reason}",
         hint=f"this would, {when}: {would}",

@@ -21,9 +21,9 @@ from muntin.synopses.answer import AsOf, Covers
 from muntin.synopses.fit import Fit, fit, problems_of
 from muntin.synopses.kept import Kept, plan_keep
 from muntin.synopses.latest_rows import TICK, KeptRows, RowVersion
-from muntin.synopses.placement import shown_time
 from muntin.synopses.reading import Budget, Reading, Window
 from muntin.synopses.replica import Moment, Replica
+from muntin.synopses.shown_times import shown_time
 from muntin.windows import Window as WindowSpec
 
 # No name of a column: the one slice that all rows lie in.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from muntin.spark.streaming.checkpoint.checkpoint import load_plan
 from muntin.spark.streaming.checkpoint.files import read_sealed, write_sealed
 from muntin.spark.streaming.problems import CheckpointError
 from muntin.synopses import Asking, Kept, Moment, Replica, Versions
+from muntin.synopses.block import Block
 
 FOLDER = "asks"
 # So many manifests are there: a batch that is run again starts from the one before it, and a
@@ -139,11 +141,14 @@ class AskLog:
         ]
         return Manifest(content["batch"], tuple(states))
 
+    def batches(self) -> list[int]:
+        """The batches of which it is known what is kept after them, the newest first."""
+        names = (self.folder / "commits").glob("[0-9]*.json")
+        return sorted((int(path.stem) for path in names if path.stem.isdigit()), reverse=True)
+
     def newest(self) -> Manifest | None:
         """What is kept after the newest batch of all."""
-        names = (self.folder / "commits").glob("[0-9]*.json")
-        batches = sorted((int(path.stem) for path in names if path.stem.isdigit()), reverse=True)
-        return next((self.manifest(batch) for batch in batches), None)
+        return next((self.manifest(batch) for batch in self.batches()), None)
 
     def path(self, keep: str, name: str) -> Path:
         """The file of a keep."""
@@ -228,23 +233,74 @@ def grown(state: KeptState, files: Sequence[KeptFile], rows: int) -> KeptState:
     return replace(state, files=held, rows=state.rows + rows, taken=taken)
 
 
+class LogReader:
+    """The keeps of a log that another process may go on writing: each question reads the newest.
+
+    Files that were read before are not read again.
+    """
+
+    def __init__(self, log: AskLog) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+        self._batch: int | None = None
+        self._replicas: dict[str, tuple[Replica, dict[str, Block]]] = {}
+        self._versions = Versions()
+
+    def versions(self) -> Versions:
+        """The newest versions, those of a batch that was committed a moment ago included."""
+        batches = self._log.batches()
+        if batches and batches[0] == self._batch:
+            return self._versions
+        with self._lock:
+            for attempt in range(_TRIES):
+                manifest = self._log.newest()
+                if manifest is None:
+                    raise CheckpointError(
+                        f"the run in {self._log.root} keeps nothing to be asked, or has not kept "
+                        "a batch yet",
+                        hint="keep something with CREATE KEEP in run.keep(...) or keeps=",
+                    )
+                try:
+                    return self._read(manifest)
+                except CheckpointError:
+                    # A run that goes on may have let go of the files meanwhile.
+                    if attempt == _TRIES - 1:
+                        raise
+        raise AssertionError("unreachable")
+
+    def _read(self, manifest: Manifest) -> Versions:
+        read = {state.keep.name: self._replica(state, manifest.batch) for state in manifest.keeps}
+        self._replicas = read
+        self._versions = Versions(
+            {each.kept.name.lower(): each.version for each, _ in read.values()}
+        )
+        self._batch = manifest.batch
+        return self._versions
+
+    def _replica(self, state: KeptState, batch: int) -> tuple[Replica, dict[str, Block]]:
+        """A keep as of a batch, with the blocks of its files."""
+        name = state.keep.name
+        known = self._replicas.get(name)
+        if known is None:
+            known = opened(self._log, replace(state, files=()), batch)[0], {}
+        replica, before = known
+        blocks: dict[str, Block] = {}
+        for file in state.files:
+            if file.name in before:
+                blocks[file.name] = before[file.name]
+                continue
+            entries = read_kept(replica.kept.plan, self._log.path(name, file.name))
+            if entries.starts.size:
+                blocks[file.name] = replica.load(entries, file.level)
+        replica.moment, replica.first = state.moment(batch), state.first
+        replica.rows, replica.taken = state.rows, state.taken
+        replica.adopt(list(blocks.values()))
+        return replica, blocks
+
+
 def asking_of(folder: str | os.PathLike[str]) -> Asking:
-    """What answers questions from the log of a checkpoint as it is now, held by a run or not."""
+    """What answers questions from the log of a checkpoint, held by a run or not, as it grows."""
     log, streams = open_log(local_path(folder))
-    for attempt in range(_TRIES):
-        manifest = log.newest()
-        if manifest is None:
-            raise CheckpointError(
-                f"the run in {log.root} keeps nothing to be asked, or has not kept a batch yet",
-                hint="keep something with CREATE KEEP in run.keep(...) or keeps=",
-            )
-        try:
-            replicas = [opened(log, state, manifest.batch)[0] for state in manifest.keeps]
-            break
-        except CheckpointError:
-            # A run that goes on may have let go of the files meanwhile.
-            if attempt == _TRIES - 1:
-                raise
-    assert manifest is not None
-    versions = Versions({each.kept.name.lower(): each.version for each in replicas})
-    return Asking(lambda: versions, several=streams > 1)
+    reader = LogReader(log)
+    reader.versions()
+    return Asking(reader.versions, several=streams > 1)
