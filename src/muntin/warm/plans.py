@@ -123,6 +123,22 @@ def predicates() -> None:
         for place, text in enumerate(_unlike(160))
     ]
     _run([synthetic_rows(10_000)], unlike, optimizer="all_share")
+    _run([synthetic_rows(6000)], _values_of_predicates())
+
+
+def _values_of_predicates() -> list[str]:
+    """So many values and windows that counters and registers move on from one to the next."""
+    calls = (
+        "approx_count_distinct(place, 0.1)",
+        "count(DISTINCT place)",
+        "percentile(double, array(0.5, 0.9))",
+        "top_k(g, 2)",
+    )
+    return [
+        f"SELECT {call} AS v FROM t [RANGE '30 minutes' SLIDE '{slide} minutes'] "
+        f"WHERE int > {10 * slide}"
+        for call, slide in product(calls, (1, 2, 3))
+    ]
 
 
 _ODD = (
