@@ -9,6 +9,8 @@ EXTRAS := dev,docs,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,j
 NAME ?= local
 # One more than there are cores: many tests wait for Spark, or for processes of their own.
 WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Images often leave bytecode out; then each of the many processes compiles all sources again.
+export PYTHONDONTWRITEBYTECODE :=
 # Links, pages and names that are missing fail it; it needs no network.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
