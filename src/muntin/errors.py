@@ -105,7 +105,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     >>> did_you_mean("symbl", ["symbol", "price"])
     'did you mean symbol?'
     """
-    names = sorted(known)
+    # Names that we give to columns of our own begin with a dollar sign.
+    names = sorted(candidate for candidate in known if not candidate.startswith("$"))
     lowered = {candidate.lower(): candidate for candidate in names}
     close = difflib.get_close_matches(name.lower(), list(lowered), n=1)
     if close:

@@ -27,8 +27,16 @@ def latest(rows: list[tuple], count: int, by_key: bool) -> list[tuple]:
 
 
 def summed(rows: list[tuple], key: str | None) -> dict:
-    values = [row[2] for row in rows if key is None or row[1] == key]
-    return {"n": len(values), "s": sum(values) if values else None, "m": max(values, default=None)}
+    own = sorted((row[0], row[2]) for row in rows if key is None or row[1] == key)
+    values = [value for _, value in own]
+    return {
+        "n": len(values),
+        "s": sum(values) if values else None,
+        "m": max(values, default=None),
+        "f": values[0] if values else None,
+        "l": values[-1] if values else None,
+        "all": values,
+    }
 
 
 @pytest.mark.parametrize("by_key", [False, True])
@@ -57,7 +65,10 @@ def test_answers_are_those_of_the_latest_rows(seed: int, by_key: bool) -> None:
         if number == 6:
             stream = muntin.stream(QUERY, SCHEMA, lateness=LATENESS, snapshot=stream.snapshot())
         for count in (1, 3, 7):
-            select = "SELECT count(*) AS n, sum(v) AS s, max(v) AS m FROM t"
+            select = (
+                "SELECT count(*) AS n, sum(v) AS s, max(v) AS m, first(v) AS f, last(v) AS l, "
+                'collect_list(v) AS "all" FROM t'
+            )
             answer = stream.ask(f"{select} [ROWS {count}] WHERE k = 'a'", timeout=PATIENCE)
             assert answer.frame.to_pylist() == [summed(latest(rows, count, False), "a")]
             assert answer.exact
@@ -71,6 +82,18 @@ def test_answers_are_those_of_the_latest_rows(seed: int, by_key: bool) -> None:
     )
     assert len(stream.ask(grouped, timeout=PATIENCE).frame) <= 1
     assert "last" in stream.explain_keeps()
+
+
+def test_the_smallest_keep_that_has_the_columns_answers() -> None:
+    few = "CREATE KEEP few AS SELECT v FROM t [ROWS 2];"
+    keeps = f"{few} CREATE KEEP all_ AS SELECT * FROM t [ROWS 9]"
+    stream = muntin.stream(QUERY, SCHEMA, keeps=keeps)
+    stream.feed(pa.table({"ts": [-7, 2], "k": ["a", "b"], "v": [3, 4]}, SCHEMA))
+    for select, name in (("max(v)", "few"), ("max(k)", "all_")):
+        answer = stream.ask(f"SELECT {select} AS m FROM t [ROWS 2]", timeout=PATIENCE)
+        assert answer.source.startswith(f"keep {name} ")
+    with pytest.raises(muntin.QueryError, match="known names: k, ts, v"):
+        stream.ask("SELECT max(other) AS m FROM t [ROWS 2]")
 
 
 def test_a_keep_that_joins_later_says_what_it_lacks() -> None:
@@ -90,7 +113,7 @@ def test_a_keep_that_joins_later_says_what_it_lacks() -> None:
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ("SELECT sum(v) AS s FROM t [ROWS 9]", r"only CREATE KEEP last .* is kept of its rows"),
+        ("SELECT sum(v) AS s FROM t [ROWS 9]", r"what is kept of its rows is CREATE KEEP last"),
         ("SELECT sum(v) AS s FROM t [PARTITION BY k ROWS 2]", "nothing kept of t answers"),
         ("SELECT sum(w) AS s FROM t [ROWS 2]", "no column w"),
         ("SELECT sum(v) AS s FROM t [ROWS 2 AS OF WATERMARK]", "the latest rows have no AS OF"),

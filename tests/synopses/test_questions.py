@@ -252,3 +252,16 @@ def test_dead_groups_leave_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(version.blocks) < 20
     answer = stream.ask("SELECT k, sum(v) AS s FROM t [RANGE 20] GROUP BY k")
     assert {row["s"] for row in answer.frame.to_pylist()} == set(range(180, 200))
+
+
+@pytest.mark.parametrize(
+    ("end", "group", "rows"), [(-4, -1.5, 1), (-9, -1.5, 0), (2, 0.0, 1), (2, -0.0, 1)]
+)
+def test_constants_of_prepared_questions_may_be_negative(end: int, group: float, rows: int) -> None:
+    keep = "CREATE KEEP k AS SELECT g, count(*) FROM t [RANGE 100 SLIDE 1] GROUP BY g"
+    stream = muntin.stream(QUERY, {"ts": "int64", "g": "double"}, keeps=keep)
+    stream.feed(pa.table({"ts": [-9, -5, 1], "g": [-1.5, 1.5, -0.0]}))
+    ask = stream.prepare(
+        "SELECT count(*) AS n FROM t [RANGE 50 AS OF ?] WHERE g = ?", timeout="1 minute"
+    )
+    assert ask(end, group).frame.to_pylist() == [{"n": rows}]

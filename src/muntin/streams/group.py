@@ -16,6 +16,7 @@ from muntin.display import count
 from muntin.engine.joined import JoinAnswers
 from muntin.engine.tables.feeds import TableFeeds
 from muntin.engine.watermarks import HolderWarning, Watermarks
+from muntin.errors import DataError
 from muntin.expressions.zones import Zone
 from muntin.frames import read_frame
 from muntin.operators import RowEngine
@@ -308,12 +309,21 @@ class StreamGroup(Lifecycle, Askable):
                 found[final.name] = final.timeline.from_ticks(np.array([least]))[0]
         return found
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, since: bytes | None = None) -> bytes:
         """The streams as bytes, with which :func:`muntin.stream` resumes identically.
 
-        They hold pickled plans: resume only from bytes that come from where you trust.
+        They hold pickled plans: resume only from bytes that come from where you trust. Several
+        streams, and rows, are always written whole.
+
+        Raises:
+            DataError: If ``since`` is given.
         """
         self._check()
+        if since is not None:
+            raise DataError(
+                "several streams, or queries over rows, have no snapshot of what changed",
+                hint="leave out since=: the snapshot is then a whole one",
+            )
         content = {
             "queries": list(self._catalog),
             "zone": self._zone,

@@ -117,6 +117,8 @@ def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | N
 
 def unpacked_group(snapshot: Any, streams: Iterable[str]) -> dict[str, Any]:
     """What a snapshot of several streams holds, which must be these."""
+    if isinstance(snapshot, list | tuple) and len(snapshot) == 1:
+        (snapshot,) = snapshot
     data = bytes(snapshot) if isinstance(snapshot, bytes | bytearray | memoryview) else b""
     if not data.startswith(_GROUP_MARK):
         raise DataError(

@@ -36,21 +36,30 @@ class Prepared:
                 f"the question has {len(self._holes)} constants to fill in, not {len(values)}",
                 hint="give a value for each ? in its text, in order",
             )
-        words = list(self._words)
-        for place, value in zip(self._holes, values, strict=True):
-            words[place] = _word(words[place], value)
+        given = dict(zip(self._holes, values, strict=True))
+        words: list[Token] = []
+        for place, word in enumerate(self._words):
+            words += _words(word, given[place]) if place in given else [word]
         return self._answer(words)
 
     def __repr__(self) -> str:
         return f"<Prepared {self.sql}>"
 
 
+def _words(hole: Token, value: Any) -> list[Token]:
+    """A value as the words that it would be in the text: a minus is one of its own."""
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if is_number and math.copysign(1, value) < 0:
+        minus = Token(TokenType.DASH, "-", hole.line, hole.col, hole.start, hole.end)
+        return [minus, _word(hole, -value)]
+    return [_word(hole, value)]
+
+
 def _word(hole: Token, value: Any) -> Token:
-    """A value as the word that it would be in the text."""
     if isinstance(value, bool) or value is None:
         kind = TokenType.NULL if value is None else TokenType.TRUE if value else TokenType.FALSE
         text = kind.name
-    elif isinstance(value, int | float | Decimal) and math.isfinite(value) and value >= 0:
+    elif isinstance(value, int | float | Decimal) and math.isfinite(value):
         kind, text = TokenType.NUMBER, str(value)
     elif isinstance(value, dt.timedelta):
         kind, text = TokenType.STRING, duration_text(duration(value))
@@ -59,6 +68,6 @@ def _word(hole: Token, value: Any) -> Token:
     else:
         raise DataError(
             f"{value!r} cannot be a constant of a question",
-            hint="give text, a number of zero or more, a time, a duration, True, False or None",
+            hint="give text, a finite number, a time, a duration, True, False or None",
         )
     return Token(kind, text, hole.line, hole.col, hole.start, hole.end)

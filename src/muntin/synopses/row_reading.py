@@ -7,13 +7,12 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.engine.rows.stage_a import StageA
-from muntin.errors import QueryError, QuestionError
+from muntin.errors import MuntinError, QueryError, QuestionError
 from muntin.queries import Keep, Question
 from muntin.queries.asking.questions import shape_of, whole_number
 from muntin.queries.sql.normalize import dotted, quote
@@ -26,8 +25,9 @@ from muntin.synopses.replica import Moment, Replica
 from muntin.synopses.shown_times import shown_time
 from muntin.windows import Window as WindowSpec
 
-# No name of a column: the one slice that all rows lie in.
-_SLICE = "$slice"
+# No name of a column: how far a row is behind the first, which puts them all into one slice.
+_BEHIND = "$behind"
+_SLICE = (1 << 62) - 1
 _MOST = 256
 
 
@@ -65,15 +65,17 @@ class RowReader:
             QuestionError: If no keep of rows holds what is asked.
         """
         rows = _count(question, words)
-        version = _chosen(question, rows, held)
-        planned = self._plan(question, words, version.kept, read)
+        version, planned = self._chosen(
+            _enough(question, rows, held), lambda kept: self._plan(question, words, kept, read)
+        )
         partition = [_column(version.kept, name) for name in question.partition]
         table = version.latest(rows, partition)
         _check_complete(version, table, partition, rows)
         budget.check()
-        ticks = table[TICK]
+        ticks = table[TICK].to_numpy()
+        # In order of time, as the aggregates are that go by it.
         given = table.drop_columns([TICK]).append_column(
-            _SLICE, pa.array(np.zeros(table.num_rows, np.int64))
+            _BEHIND, pa.array(ticks - ticks.min() if ticks.size else ticks)
         )
         replica = Replica(planned.kept)
         replica.apply(planned.stage(given).partials[:1], Moment(1, 0, 0), table.num_rows)
@@ -82,10 +84,9 @@ class RowReader:
         timeline, moment = version.kept.timeline, version.moment
         covers = None
         if table.num_rows:
-            bounds = pc.min_max(ticks).as_py()
+            first, last = int(ticks.min()), int(ticks.max())
             covers = Covers(
-                shown_time(timeline, bounds["min"]),
-                shown_time(timeline, bounds["max"] + timeline.resolution),
+                shown_time(timeline, first), shown_time(timeline, last + timeline.resolution)
             )
         return {
             "table": found.table,
@@ -98,6 +99,18 @@ class RowReader:
             "source": f"keep {version.kept.name} (the latest {table.num_rows:,} rows)",
             "rows": found.rows,
         }
+
+    def _chosen(
+        self, versions: Sequence[RowVersion], plan: Callable[[KeptRows], _Planned]
+    ) -> tuple[RowVersion, _Planned]:
+        """The first keep that has the columns that a question reads, and how it answers."""
+        refused: list[MuntinError] = []
+        for version in versions:
+            try:
+                return version, plan(version.kept)
+            except MuntinError as error:
+                refused.append(error)
+        raise refused[-1]
 
     def _plan(
         self,
@@ -126,11 +139,11 @@ class RowReader:
 
 def _planned(question: Question, kept: KeptRows) -> _Planned:
     """All rows are one slice, of which the question's own aggregates are kept."""
-    grid = WindowSpec(1, 1)
-    schema = kept.schema.append(pa.field(_SLICE, pa.int64()))
+    grid = WindowSpec(_SLICE, _SLICE)
+    schema = kept.schema.append(pa.field(_BEHIND, pa.int64()))
     asked = replace(question.query, window=grid, time=None)
     try:
-        made = plan_keep(Keep(replace(asked, having=None)), schema, _SLICE, zone=kept.zone)
+        made = plan_keep(Keep(replace(asked, having=None)), schema, _BEHIND, zone=kept.zone)
         fitted = fit(replace(question, query=asked), made, {})
     except QueryError as error:
         raise problems_of(error) from None
@@ -143,8 +156,8 @@ def _count(question: Question, words: Sequence[Token]) -> int:
     return question.query.window.range if found is None else found
 
 
-def _chosen(question: Question, rows: int, held: Sequence[RowVersion]) -> RowVersion:
-    """The keep with the fewest rows that are enough."""
+def _enough(question: Question, rows: int, held: Sequence[RowVersion]) -> list[RowVersion]:
+    """The keeps that have as many rows, those with the fewest first."""
     enough = [
         each
         for each in held
@@ -153,12 +166,13 @@ def _chosen(question: Question, rows: int, held: Sequence[RowVersion]) -> RowVer
         <= {name.lower() for name in each.kept.keep.partition}
     ]
     if enough:
-        return min(enough, key=lambda each: each.kept.keep.rows)
+        return sorted(enough, key=lambda each: each.kept.keep.rows)
     query = question.query
     by = f"PARTITION BY {', '.join(map(quote, question.partition))} " if question.partition else ""
-    would = f"CREATE KEEP last AS SELECT * FROM {dotted(query.source)} [{by}ROWS {rows}]"
-    named = ", ".join(str(each.kept.keep) for each in held)
-    reason = f"only {named} is kept of its rows" if held else "none of its rows are kept"
+    again = "OR REPLACE " if any(each.kept.name.lower() == "last" for each in held) else ""
+    would = f"CREATE {again}KEEP last AS SELECT * FROM {dotted(query.source)} [{by}ROWS {rows}]"
+    named = "; ".join(str(each.kept.keep) for each in held)
+    reason = f"what is kept of its rows is {named}" if held else "none of its rows are kept"
     raise QuestionError(
         f"nothing kept of {query.source} answers [{by}ROWS {rows}]: {reason}",
         hint=f"this would, from {rows:,} rows on: {would}",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from muntin._compiled import compilations
 from muntin._typing import Bools, Ints
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
@@ -23,21 +24,28 @@ Piece = tuple[int, int, Bools]
 Kind = Literal["outer", "inner", "border"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Budget:
-    """How long a question may take, and how many rows its answer may have."""
+    """How long a question may take, and how many rows its answer may have.
+
+    Kernels that a machine compiles for their first use take seconds, and are none of a question's
+    doing: its time begins anew when there was one.
+    """
 
     seconds: float
     rows: int
     ends: float
+    compiled: int
 
     @classmethod
     def of(cls, seconds: float, rows: int) -> Budget:
         """A budget from now on."""
-        return cls(seconds, rows, time.perf_counter() + seconds)
+        return cls(seconds, rows, time.perf_counter() + seconds, compilations())
 
     def check(self) -> None:
         """Refuse to go on once the time is up."""
+        if self.compiled != compilations():
+            self.compiled, self.ends = compilations(), time.perf_counter() + self.seconds
         if time.perf_counter() > self.ends:
             raise QuestionError(
                 f"the question took longer than its {self.seconds:g} seconds",
