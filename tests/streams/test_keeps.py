@@ -119,3 +119,13 @@ def test_synopses_that_cannot_be(options: str, reason: str) -> None:
     stream = muntin.stream(QUERY, COLUMNS)
     with pytest.raises(muntin.QueryError, match=reason):
         stream.keep(f"{KEEP} WITH ({options})")
+
+
+def test_a_stream_is_resumed_after_it_was_asked() -> None:
+    stream = muntin.stream(QUERY, COLUMNS, keeps=KEEP)
+    stream.feed(rows([1, 2], [3, 4]))
+    sql = "SELECT max(v) AS m FROM t [RANGE 9] WHERE k = 'b'"
+    before = stream.ask(sql, timeout=PATIENCE)
+    resumed = muntin.stream(QUERY, COLUMNS, snapshot=stream.snapshot())
+    after = resumed.ask(sql, timeout=PATIENCE)
+    assert (after.frame, after.covers, after.as_of) == (before.frame, before.covers, before.as_of)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,10 @@ class Kept:
 
     keep: Keep
     plan: SharedPlan
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What snapshots hold: the keep and its plan, and nothing that is made when asked."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def name(self) -> str:
