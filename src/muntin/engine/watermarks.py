@@ -143,7 +143,7 @@ class HolderWarning:
             what = "has had no row yet" if marks[least] is None else f"is {gap:,} ticks behind"
             _logger.warning(
                 "stream %s %s and holds the others back: rows of %s are kept until it has come as "
-                "far. If it may be silent, say idle=",
+                "far. If it may fall silent, give idle=, such as idle='30 seconds'",
                 least,
                 what,
                 ", ".join(name for name in marks if name != least),
