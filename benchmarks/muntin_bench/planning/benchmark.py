@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import pyarrow as pa
@@ -23,16 +23,22 @@ from muntin_bench.report import Check, Report, Section
 ROWS = 20_000
 # Rows per microsecond that sharing is weighed by: those of the rows.
 RATE = ROWS / workloads.HOUR
+# Those of `muntin bench peers`: 2,000,000 rows in an hour.
+PEERS = 2_000_000 / workloads.HOUR
 
 
 @dataclass(frozen=True)
 class Load:
-    """A workload by its size, and the seconds in which it is to be planned."""
+    """A workload by its size, and the seconds in which it is to be planned.
+
+    Sharing is weighed by its rate, in rows per microsecond.
+    """
 
     name: str
     text: Callable[[int], str]
     size: int
     limit: float
+    rate: float = RATE
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Scale:
 
 FULL = Scale(
     (
-        Load("different predicates, as bench peers asks", workloads.unlike, 256, 0.15),
+        Load("different predicates, as bench peers asks", workloads.unlike, 256, 0.15, PEERS),
         Load("queries that differ in window and constant", workloads.thresholds, 10_000, 5),
         Load("queries that differ in all but their stream", workloads.combinations, 10_000, 5),
         Load("different windows", workloads.windows, 3_000, 2),
@@ -60,7 +66,7 @@ FULL = Scale(
     starts=STARTS,
 )
 QUICK = Scale(
-    tuple(Load(each.name, each.text, each.size // 8, each.limit) for each in FULL.loads),
+    tuple(replace(each, size=each.size // 8) for each in FULL.loads),
     running=64,
     limit=0.2,
     repeats=1,
@@ -111,17 +117,17 @@ def planning(load: Load, repeats: int) -> tuple[float, float, SharedPlan]:
     """
     table = workloads.rows(ROWS)
     text = load.text(load.size)
-    _planned(load.text(min(load.size, 64)), table)
+    _planned(load.text(min(load.size, 64)), table, load.rate)
     tables = [table.append_column(f"column{each}", table["vol"]) for each in range(repeats)]
-    taken = [_planned(text, each) for each in tables]
+    taken = [_planned(text, each, load.rate) for each in tables]
     return median(each[0] for each in taken), median(each[1] for each in taken), taken[0][2]
 
 
-def _planned(text: str, table: pa.Table) -> tuple[float, float, SharedPlan]:
+def _planned(text: str, table: pa.Table, rate: float) -> tuple[float, float, SharedPlan]:
     begin = time.process_time()
     read = queries(text)
     middle = time.process_time()
-    sharer = Optimizer("auto", RATE)
+    sharer = Optimizer("auto", rate)
     plan = build_plan(read, table.schema, "ts", sample=table, sharer=sharer)
     return middle - begin, time.process_time() - middle, plan
 
