@@ -312,11 +312,8 @@ class StreamGroup(Lifecycle, Askable):
     def snapshot(self, since: bytes | None = None) -> bytes:
         """The streams as bytes, with which :func:`muntin.stream` resumes identically.
 
-        They hold pickled plans: resume only from bytes that come from where you trust. Several
-        streams, and rows, are always written whole.
-
-        Raises:
-            DataError: If ``since`` is given.
+        They hold pickled plans: resume only from bytes that come from where you trust. They are
+        always whole: there is none ``since`` an earlier one.
         """
         self._check()
         if since is not None:
