@@ -65,7 +65,7 @@ class RowReader:
             QuestionError: If no keep of rows holds what is asked.
         """
         rows = _count(question, words)
-        version, planned = self._chosen(
+        version, planned = _chosen(
             _enough(question, rows, held), lambda kept: self._plan(question, words, kept, read)
         )
         partition = [_column(version.kept, name) for name in question.partition]
@@ -100,18 +100,6 @@ class RowReader:
             "rows": found.rows,
         }
 
-    def _chosen(
-        self, versions: Sequence[RowVersion], plan: Callable[[KeptRows], _Planned]
-    ) -> tuple[RowVersion, _Planned]:
-        """The first keep that has the columns that a question reads, and how it answers."""
-        refused: list[MuntinError] = []
-        for version in versions:
-            try:
-                return version, plan(version.kept)
-            except MuntinError as error:
-                refused.append(error)
-        raise refused[-1]
-
     def _plan(
         self,
         question: Question,
@@ -135,6 +123,19 @@ class RowReader:
                     self._planned.clear()
                 self._planned[key] = found
         return found
+
+
+def _chosen(
+    versions: Sequence[RowVersion], plan: Callable[[KeptRows], _Planned]
+) -> tuple[RowVersion, _Planned]:
+    """The first keep that has the columns that a question reads, and how it answers."""
+    refused: list[MuntinError] = []
+    for version in versions:
+        try:
+            return version, plan(version.kept)
+        except MuntinError as error:
+            refused.append(error)
+    raise refused[-1]
 
 
 def _planned(question: Question, kept: KeptRows) -> _Planned:
