@@ -35,7 +35,7 @@ NAMES = tuple(ABOUT)
 PARTS = {
     "ask": ("local", "spark"),
     "operators": (
-        *("bounded", "join", "joins", "absence", "distinct"),
+        *("bounded", "constants", "join", "joins", "absence", "distinct"),
         *("long_join", "long_absence", "long_distinct", "long_except"),
     ),
     "streaming": (
