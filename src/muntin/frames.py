@@ -48,8 +48,12 @@ def read_frame(data: Any) -> Input:
     raise DataError(f"cannot read data of type {type(data).__name__}", hint=hint)
 
 
-def read_tables(tables: Mapping[str, Any] | None) -> dict[str, pa.Table]:
+def read_tables(
+    tables: Mapping[str, Any] | None, timezone: str | None = None
+) -> dict[str, pa.Table]:
     """Static tables by name, from frames of any kind.
+
+    Times that files give without a zone are in ``timezone``, or that of the Spark session.
 
     >>> read_tables({"close": pa.table({"symbol": ["a"], "cp": [1.5]})})["close"].num_rows
     1
@@ -58,12 +62,19 @@ def read_tables(tables: Mapping[str, Any] | None) -> dict[str, pa.Table]:
         raise DataError(
             f"tables is a {type(tables).__name__}", hint='name them, as in tables={"close": frame}'
         )
-    found = {str(name): read_frame(frame).table() for name, frame in (tables or {}).items()}
+    found = {
+        str(name): read_frame(_in_zone(frame, timezone)).table()
+        for name, frame in (tables or {}).items()
+    }
     if len({name.lower() for name in found}) < len(found):
         raise DataError(
             f"tables {', '.join(found)} differ only in letter case", hint="rename one of them"
         )
     return found
+
+
+def _in_zone(frame: Any, timezone: str | None) -> Any:
+    return frame.in_zone(timezone) if timezone and _kind(frame) == _FILES else frame
 
 
 def is_frame(data: Any) -> bool:
@@ -256,7 +267,8 @@ def _read_spark(data: Any) -> Input:
     return Input(table.schema, [table], _same)
 
 
-_ON_SPARK = ("pyspark.DataFrame", "muntin.Files")
+_FILES = "muntin.Files"
+_ON_SPARK = ("pyspark.DataFrame", _FILES)
 _READERS: dict[str, Callable[[Any], Input]] = {
     "pyarrow.Table": _read_table,
     "pyarrow.RecordBatch": _read_record_batch,
@@ -265,7 +277,7 @@ _READERS: dict[str, Callable[[Any], Input]] = {
     "polars.DataFrame": _read_polars,
     "polars.LazyFrame": _read_polars,
     "pyspark.DataFrame": _read_spark,
-    "muntin.Files": _read_spark,
+    _FILES: _read_spark,
 }
 
 

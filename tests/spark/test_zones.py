@@ -22,6 +22,9 @@ from muntin.errors import DataError
 from muntin.expressions.zone_names import zone
 from muntin.spark import SparkWarning
 from muntin.spark.environment.zones import session_zone
+from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, load_table
+from muntin.spark.streaming.driver.tables import StaticTables
 from muntin.testing import assert_same_rows
 from spark.folder_stream import FolderStream
 from spark.live_expressions import evaluated
@@ -170,6 +173,65 @@ def test_text_is_read_in_the_zone(
     for data in (files, by_spark):
         results = muntin.aggregate(data, query, "ts", timezone=NEW_YORK)
         assert results.table("q1")["t"].to_pylist() == instants
+
+
+SINCE = 1_381_154_400  # ten o'clock in New York
+
+
+def test_tables_in_files_are_read_in_the_zone(
+    spark: Any, in_zone: Callable[[str], None], tmp_path: Path
+) -> None:
+    """By whatever reads tables: a call, a stream in this process, and a run that goes on."""
+    in_zone("UTC")
+    (tmp_path / "days.csv").write_text("k,since\na,2013-10-07 10:00:00\n", "utf-8")
+    days = muntin.files(str(tmp_path), "csv", schema="k STRING, since TIMESTAMP")
+    query = (
+        "SELECT max(unix_seconds(d.since)) AS t FROM s [RANGE '1 day' SLIDE '1 day']"
+        " JOIN d ON s.k = d.k"
+    )
+    rows = pa.table({"ts": ROWS["ts"].slice(0, 1), "k": ["a"]})
+    told: dict[str, Any] = {"tables": {"d": days}, "timezone": NEW_YORK}
+    for data in (rows, spark.createDataFrame(rows)):
+        assert muntin.aggregate(data, query, "ts", **told).table("q1")["t"].to_pylist() == [SINCE]
+    stream = muntin.stream(query, rows.schema, "ts", **told)
+    stream.feed(rows)
+    assert stream.close()["q1"]["t"].to_pylist() == [SINCE]
+    checkpoint = Checkpoint(tmp_path / "ck", Buckets(1, 1))
+    tables = StaticTables({"d": days}, checkpoint, {}, NEW_YORK)
+    kept = load_table(checkpoint.table_path(tables.versions["d"]))
+    checkpoint.release()
+    assert [each.timestamp() for each in kept["since"].to_pylist()] == [SINCE]
+    (written,) = days.in_zone("Asia/Tokyo").in_zone(NEW_YORK).toArrow()["since"].to_pylist()
+    assert written.timestamp() == SINCE - 13 * 3600
+
+
+def test_folders_are_read_in_the_zone(
+    spark: Any, in_zone: Callable[[str], None], tmp_path: Path
+) -> None:
+    """By workers and by Spark's own reader, at once and as they arrive."""
+    in_zone("UTC")
+    folder = tmp_path / "in" / "slot=2013-10-07 10%3A00%3A00"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"ts": ROWS["ts"].slice(0, 1)}), folder / "a.parquet")
+    query = "SELECT max(unix_seconds(slot)) AS t FROM s [RANGE '1 day' SLIDE '1 day']"
+    by_workers = muntin.files(str(tmp_path / "in"))
+    by_spark = muntin.files(str(tmp_path / "in"), ignoreCorruptFiles=False)
+    for data in (by_workers, by_spark):
+        results = muntin.aggregate(data, query, "ts", timezone=NEW_YORK)
+        assert results.table("q1")["t"].to_pylist() == [SINCE]
+    run = muntin.run(
+        by_workers,
+        query,
+        "ts",
+        timezone=NEW_YORK,
+        max_ahead=None,
+        trigger="available_now",
+        sink=muntin.sinks.parquet(tmp_path / "out"),
+        checkpoint=tmp_path / "ck",
+    )
+    assert run.await_termination(120)
+    run.stop(flush=True)
+    assert muntin.read(tmp_path / "out")["q1"]["t"].to_pylist() == [SINCE]
 
 
 def test_a_stream_goes_on_in_the_zone_that_it_began_with(

@@ -139,7 +139,7 @@ def aggregate(
     if not everything:
         raise QueryError([Problem("there are no queries", "give at least one SELECT")])
     frames = read_inputs(data, name, timezone)
-    joined = read_tables(tables)
+    joined = read_tables(tables, next(iter(frames.values())).zone.name)
     row_plan = _row_plan(lived, frames, time, joined) if lived else None
     sides = [] if row_plan is None else row_plan.sides
     inputs = routed_inputs(frames, [*asked, *sides])

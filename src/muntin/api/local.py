@@ -177,6 +177,7 @@ def stream(
         # Row queries run beside aggregates in a group, which may be of one stream.
         several, name = {name or "": schema}, None
     guarantees = Guarantees(bounds, on_cap, cap_values, cap_bytes)
+    zone = zone_named("UTC" if timezone is None else timezone)
     if several is not None:
         from muntin.streams import open_group  # noqa: PLC0415 - it brings numba
 
@@ -188,9 +189,9 @@ def stream(
             times={each: of_stream(time, each, "time") for each in several},
             lateness={each: of_stream(lateness, each, "lateness") for each in several},
             idle=None if idle is None else duration(idle),
-            tables=read_tables(tables),
-            relations=read_tables(relations),
-            zone=zone_named(timezone or "UTC"),
+            tables=read_tables(tables, zone.name),
+            relations=read_tables(relations, zone.name),
+            zone=zone,
             build=partial(
                 build_plan,
                 strategy=strategy,
@@ -222,7 +223,7 @@ def stream(
     from muntin.streams import LiveEngine, Stream, check_resumed, unpacked  # noqa: PLC0415
 
     asked = read_queries(queries)
-    joined = read_tables(tables)
+    joined = read_tables(tables, zone.name)
     columns = schema_of(schema)
     timeline = Timeline.of(columns, time)
     reviewer = Optimizer(optimizer)
@@ -235,7 +236,7 @@ def stream(
             slicing=slicing,
             tables={each: table.schema for each, table in joined.items()},
             sharer=reviewer,
-            zone=zone_named(timezone or "UTC"),
+            zone=zone,
             technique=technique,
             prefer=prefer,
             guarantees=guarantees,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -30,6 +30,16 @@ class Files:
     format: Format
     schema: Any
     options: tuple[tuple[str, str], ...]
+
+    def in_zone(self, name: str) -> Files:
+        """The same files, read with times in this zone where text and folders do not say theirs.
+
+        >>> files("close.csv", "csv").in_zone("Asia/Tokyo").options[-1]
+        ('timeZone', 'Asia/Tokyo')
+        """
+        if any(option.lower() == "timezone" for option, _ in self.options):
+            return self
+        return replace(self, options=(*self.options, ("timeZone", name)))
 
     def toArrow(self) -> pa.Table:  # noqa: N802  as Spark DataFrames call it
         """All rows, collected."""

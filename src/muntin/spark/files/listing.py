@@ -33,9 +33,11 @@ class Listing:
     uris: tuple[str, ...]
 
     @classmethod
-    def of(cls, session: SparkSession, files: Files) -> Listing:
-        """List the files."""
-        options = {name: value for name, value in files.options if name.lower() in LISTING}
+    def of(cls, session: SparkSession, files: Files, timezone: str) -> Listing:
+        """List the files; times in names of folders are in this zone."""
+        wanted = {*LISTING, "timezone"}
+        options = {name: value for name, value in files.options if name.lower() in wanted}
+        options = {"timeZone": timezone, **options}
         reader = session.read.format("binaryFile").options(**options)
         frame = load(reader, files)
         return cls(frame, tuple(sorted(frame.inputFiles())))

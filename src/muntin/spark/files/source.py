@@ -52,7 +52,7 @@ class FilesSource:
         self._session = current_session()
         self.zone = session_zone(self._session, timezone)
         self._options = {name.lower(): value for name, value in files.options}
-        self._listing = Listing.of(self._session, files)
+        self._listing = Listing.of(self._session, files, self.zone.name)
         self._footer = footer = self._read_footer()
         if footer is None or self._listing.folders:
             self.schema = arrow_schema(self._frame.schema)

@@ -52,7 +52,7 @@ def files_source(files: Files, zone: Zone) -> StreamSource:
             f"a stream reads one folder or pattern, and there are {len(files.paths)} paths",
             hint="give a pattern that matches all, or a run for each",
         )
-    if files.schema is None and not Listing.of(current_session(), files).uris:
+    if files.schema is None and not Listing.of(current_session(), files, zone.name).uris:
         raise DataError(
             f"there is no file in {files.paths[0]} yet to see the columns of",
             hint='give them: muntin.files(path, schema="ts TIMESTAMP, price DOUBLE")',
@@ -109,8 +109,12 @@ class ArrivingFiles(FilesSource):
 
         own = [self._frame.schema[name] for name in folders]
         schema = StructType([*self._listing.frame.schema.fields[: len(_FIXED)], *own])
-        wanted = {*LISTING, *_STREAMING}
-        options = {name: value for name, value in self._given.options if name.lower() in wanted}
+        wanted = {*LISTING, *_STREAMING, "timezone"}
+        options = {
+            name: value
+            for name, value in self._reading(self._given).items()
+            if name.lower() in wanted
+        }
         reader = self._session.readStream.format("binaryFile").schema(schema).options(**options)
         loaded: DataFrame = reader.load(self._given.paths[0])
         return loaded.select("path", "length", *map(quoted, folders))

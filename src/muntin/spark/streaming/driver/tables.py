@@ -82,17 +82,20 @@ def _arrow_frames(given: Mapping[str, Any] | None, timezone: str) -> Mapping[str
     if not isinstance(given, Mapping):
         return given
     return {
-        name: _shown_in(_collected(name, frame), timezone) if is_on_spark(frame) else frame
+        name: _shown_in(_collected(name, frame, timezone), timezone)
+        if is_on_spark(frame)
+        else frame
         for name, frame in given.items()
     }
 
 
-def _collected(name: str, frame: Any) -> pa.Table:
+def _collected(name: str, frame: Any, timezone: str) -> pa.Table:
     from py4j.protocol import Py4JError  # noqa: PLC0415  imported when it is used
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     try:
-        current = _listed_again(frame) if hasattr(frame, "sparkSession") else frame
+        is_frame = hasattr(frame, "sparkSession")
+        current = _listed_again(frame) if is_frame else frame.in_zone(timezone)
         return current.toArrow()
     except (PySparkException, Py4JError, FileNotFoundError) as error:
         reason, _ = reason_of(str(error))
