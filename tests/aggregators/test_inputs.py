@@ -1,6 +1,7 @@
 """What callers hand in: read as it is meant, or refused with a reason."""
 
 import math
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -109,6 +110,24 @@ def test_values_go_in_as_they_are_by_the_name_of_an_aggregate(name, answers):
         assert slid.insert(value) == (answer,)
         driven.insert(value, i)
         assert driven.query(since=0) == answer
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("first", 5, r"insert\(\(value, time\)\)"),
+        ("last", 5, r"insert\(\(value, time\)\)"),
+        ("max_by", 5, r"insert\(\(x, y\)\)"),
+        ("corr", 5, r"insert\(\(x, y\)\)"),
+        ("avg", (1, 2), "give a number"),
+        ("sum", "five", "give a number"),
+    ],
+)
+def test_a_value_of_another_shape_is_refused_with_the_shape_that_would_do(name, value, hint):
+    aggregator = create("panes", name, ranges=[3])
+    with pytest.raises(DataError, match=f"is not what {name} takes") as caught:
+        aggregator.insert(value)
+    assert re.search(hint, caught.value.hint)
 
 
 def test_names_may_say_types():

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.aggregates import Aggregate
+from muntin.aggregates.algebra import BuiltIn
 from muntin.aggregators import snapshots
 from muntin.aggregators.card import Card
 from muntin.aggregators.sliding import Sliding, objects_of
@@ -80,8 +81,22 @@ class Aggregator:
         one, `evict` and `query` do that. A partial that is a tuple of the aggregate's own kind is
         taken as it is; `insert_partial` takes partials of every kind.
         """
-        partial = value if self._is_own(value) else self.aggregate.partial(value)
+        partial = value if self._is_own(value) else self._lifted(value)
         return self.insert_partial(partial, position)
+
+    def _lifted(self, value: Any) -> Any:
+        aggregate = self.aggregate
+        try:
+            return aggregate.partial(value)
+        except (TypeError, ValueError, LookupError) as error:
+            if not isinstance(aggregate, BuiltIn):
+                raise
+            hint = "give a number, or what the type of its argument says, as in max(string)"
+            if aggregate.timed:
+                hint = "give the value with its time, as in insert((value, time))"
+            elif aggregate.arity[1] > 1:
+                hint = "give its arguments together, as in insert((x, y))"
+            raise DataError(f"{value!r} is not what {aggregate.name} takes", hint=hint) from error
 
     def insert_partial(self, partial: Any, position: int | None = None) -> tuple[Any, ...]:
         """Take in the next partial; otherwise as `insert`."""
