@@ -36,6 +36,10 @@ CREATE QUERY sums AS SELECT names.long, sum(vol) AS vol, count(*) AS n
 """
 MORE = """CREATE QUERY more AS SELECT symbol, max(price) AS highest
   FROM trades [RANGE '10 minutes' SLIDE '5 minutes'] GROUP BY symbol"""
+KEEP = """CREATE KEEP recent AS SELECT symbol, sum(vol), max(price), count(*)
+  FROM trades [RANGE '3 hours' SLIDE '1 minute'] GROUP BY symbol"""
+QUESTION = """SELECT symbol, sum(vol) AS vol, count(*) AS n
+  FROM trades [RANGE '1 hour' ALIGNED] GROUP BY symbol"""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ class Victim:
             checkpoint=self.folder / "ck",
             trigger="available_now",
             tables={"names": self.names},
+            keeps=KEEP,
             partitions=2,
             buckets=4,
         )
@@ -129,6 +134,17 @@ class Victim:
                 order = [(column, "ascending") for column in table.column_names]
                 found[f"{part}/{name}"] = table.sort_by(order)
         return found
+
+    def everything(self) -> tuple[dict[str, pa.Table], list[dict[str, Any]]]:
+        """All that a run leaves for others."""
+        return self.results(), self.asked()
+
+    def asked(self) -> list[dict[str, Any]]:
+        """What is answered from what was kept."""
+        from muntin.spark.streaming.checkpoint.asks import asking_of
+
+        rows: list[dict[str, Any]] = asking_of(self.folder / "ck").ask(QUESTION).frame.to_pylist()
+        return sorted(rows, key=lambda row: row["symbol"])
 
     def files(self) -> list[str]:
         """All files that may be damaged; a lock says nothing, and checksums of Hadoop's guard."""
@@ -224,13 +240,13 @@ def main(part: str = "") -> int:
         victim.prepare()
         victim.restore()
         victim.go()
-        wanted = victim.results()
+        wanted = victim.everything()
         for damage in victim.damages():
             if part not in damage.path:
                 continue
             victim.restore()
             victim.strike(damage)
-            told = outcome_of(victim.go, lambda: victim.results() == wanted)
+            told = outcome_of(victim.go, lambda: victim.everything() == wanted)
             found[told.split(":")[0].split(" ")[0]] += 1
             print(f"{damage}: {told}", flush=True)
     stop(spark)

@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from muntin import sinks
 from muntin.api import run
 from muntin.spark.streaming.buckets import Buckets
+from muntin.spark.streaming.checkpoint.asks import AskLog
 from muntin.spark.streaming.checkpoint.audit import Delivery
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint, load_table
 from muntin.spark.streaming.driver.batches import BatchRunner, Limits
@@ -34,10 +34,10 @@ def victim(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Victim:
 
 
 @pytest.fixture(scope="module")
-def wanted(victim: Victim) -> dict[str, pa.Table]:
+def wanted(victim: Victim) -> tuple[object, ...]:
     victim.restore()
     victim.go()
-    return victim.results()
+    return victim.everything()
 
 
 def read_all(victim: Victim) -> tuple[object, ...]:
@@ -55,7 +55,10 @@ def read_all(victim: Victim) -> tuple[object, ...]:
             sink = sinks.parquet(victim.folder / part)
             Delivery(sink, dict(known)).resume(LAST, checkpoint.run, accepts_gaps=False)
         names = [final.name for final in plan.finals]
-        return checkpoint.run, checkpoint.buckets, changes, outcome, names, tables, victim.results()
+        log = AskLog(checkpoint.root, checkpoint.run)
+        kept = log.resume(checkpoint.records, checkpoint.last_committed()), log.declared()
+        given = checkpoint.run, checkpoint.buckets, changes, outcome, names, tables
+        return *given, kept, *victim.everything()
     finally:
         checkpoint.release()
 
@@ -92,6 +95,7 @@ def test_every_damage_to_every_file_is_seen(
     assert not wrong
     # What the next batch starts from is refused whatever happens to it.
     names = [f"{LAST:020d}.outcome.json", f"{LAST:020d}.record.json", "muntin.json", "/changes/"]
+    names += [f"/asks/commits/{LAST:020d}.json", "/asks/keeps/", "/asks/data/"]
     ours = [damage for damage in found if any(name in damage.path for name in names)]
     assert {found[damage].split(":")[0] for damage in ours} == {"refused"}
     assert {damage.kind for damage in ours} == {*KINDS}
@@ -107,11 +111,11 @@ def test_every_damage_to_every_file_is_seen(
     ],
 )
 def test_spark_starts_again_after_damage(
-    victim: Victim, wanted: dict[str, pa.Table], path: str, kind: str, words: str
+    victim: Victim, wanted: tuple[object, ...], path: str, kind: str, words: str
 ) -> None:
     victim.restore()
     victim.strike(Damage(f"ck/{path}", kind))
-    told = outcome_of(victim.go, lambda: victim.results() == wanted)
+    told = outcome_of(victim.go, lambda: victim.everything() == wanted)
     assert re.match(words, told), told
 
 

@@ -1,20 +1,19 @@
 """The log of what is kept to be asked: files that tasks wrote, named by the manifest of a batch.
 
 ``asks/data/<keep>/`` has the files, ``asks/commits/<batch>.json`` says which of them are kept after
-a batch, and ``asks/keeps.json`` what the next batch keeps. A task's file is named by its attempt,
-so one that no manifest names is of an attempt that failed. A manifest lists every file: a reader
-needs the newest one and nothing else.
+a batch, and ``asks/keeps/<version>.json`` what the next batch keeps. A task's file is named by its
+attempt, so one that no manifest names is of an attempt that failed. A manifest lists every file,
+with its checksum: a reader needs the newest one and nothing else.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from muntin.engine.slices.partials import PartialBatch
 from muntin.engine.wire import from_bytes, to_bytes
@@ -22,9 +21,16 @@ from muntin.plan import SharedPlan
 from muntin.queries import keeps
 from muntin.queries.asking.keeps import slice_keep
 from muntin.sinks.durable import local_path, make_folder, write_atomically
-from muntin.spark.streaming.checkpoint.checkpoint import load_plan
-from muntin.spark.streaming.checkpoint.files import read_sealed, write_sealed
-from muntin.spark.streaming.problems import CheckpointError
+from muntin.spark.streaming.checkpoint.checkpoint import load_plan, read_marker
+from muntin.spark.streaming.checkpoint.files import (
+    missing,
+    read_sealed,
+    versions,
+    write_sealed,
+    write_version,
+)
+from muntin.spark.streaming.checkpoint.records import RecordLog
+from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.synopses import Asking, Kept, Moment, Replica, Versions
 from muntin.synopses.block import Block
 
@@ -34,6 +40,7 @@ FOLDER = "asks"
 RETAINED = 8
 _DIGITS = 20
 _TRIES = 3
+_LOST = "restore the checkpoint, or drop the keep and create it again"
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ class KeptFile:
     name: str
     level: int = 0
     entries: int = 0
+    checksum: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,16 +114,42 @@ class AskLog:
         self.root, self._run = root, run
         self.folder = root / FOLDER
 
-    def declared(self) -> list[KeepRecord]:
-        """What the next batch keeps."""
-        content = read_sealed(self.folder / "keeps.json", self._run)
-        return [] if content is None else [KeepRecord(**each) for each in content["keeps"]]
+    def declared(self) -> tuple[int, list[KeepRecord]]:
+        """What the next batch keeps, and how often that was changed."""
+        found = versions(self._keeps)
+        if not found:
+            return 0, []
+        content = read_sealed(found[max(found)], self._run)
+        assert content is not None
+        return max(found), [KeepRecord(**each) for each in content["keeps"]]
 
-    def declare(self, kept: Sequence[KeepRecord]) -> None:
+    def declare(self, version: int, kept: Sequence[KeepRecord]) -> None:
         """Make it durable what the next batch keeps."""
         make_folder(self.folder)
         content = {"keeps": [asdict(each) for each in kept]}
-        write_sealed(self.folder / "keeps.json", self._run, content)
+        write_version(self._keeps, version, self._run, content)
+
+    def resume(self, records: RecordLog, last: int) -> Manifest:
+        """What is kept after the last batch that Spark has committed.
+
+        Raises:
+            CheckpointError: If files are gone or were put back as they were before, as the records
+                of batches tell.
+        """
+        newest, record = records.record(records.newest("record")), records.record(last)
+        version, _ = self.declared()
+        if newest is not None and newest.declared > version:
+            if not version:
+                raise missing(self._keeps)
+            raise CheckpointError(
+                f"{self._keeps} is older than batch {newest.batch}: version {version}, and the "
+                f"batch has version {newest.declared}",
+                hint=RESTORE,
+            )
+        found = self.manifest(last)
+        if found is None and record is not None and record.keeps:
+            raise missing(self._path(last))
+        return found or Manifest(last)
 
     def write(self, manifest: Manifest) -> None:
         """Commit what is kept after a batch; older manifests are forgotten."""
@@ -154,6 +188,24 @@ class AskLog:
         """The file of a keep."""
         return self.folder / "data" / keep / name
 
+    def read(self, plan: SharedPlan, keep: str, file: KeptFile) -> PartialBatch:
+        """The entries of a file."""
+        path = self.path(keep, file.name)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"{path} is missing, which is kept to be asked", hint=_LOST
+            ) from None
+        if zlib.crc32(content) != file.checksum:
+            # Arrow takes what it is given for what it was: a bit may be another answer, or a crash.
+            raise CheckpointError(
+                f"{path} is damaged, which is kept to be asked: its checksum is not that of the "
+                "manifest",
+                hint=_LOST,
+            )
+        return from_bytes(plan, content)[0]
+
     def clean(self, manifest: Manifest | None) -> None:
         """Remove the files that a manifest does not name: those of attempts that failed."""
         named = {
@@ -168,6 +220,10 @@ class AskLog:
             if manifest is None or int(path.stem) > manifest.batch:
                 path.unlink(missing_ok=True)
 
+    @property
+    def _keeps(self) -> Path:
+        return self.folder / "keeps"
+
     def _path(self, batch: int) -> Path:
         return self.folder / "commits" / f"{batch:0{_DIGITS}d}.json"
 
@@ -175,19 +231,9 @@ class AskLog:
 def write_kept(folder: Path, name: str, partials: PartialBatch) -> KeptFile:
     """Write entries durably under a name that nobody else has."""
     make_folder(folder)
-    write_atomically(folder / name, to_bytes([partials]))
-    return KeptFile(name, 0, int(partials.starts.size))
-
-
-def read_kept(plan: SharedPlan, path: Path) -> PartialBatch:
-    """The entries of a file."""
-    try:
-        return from_bytes(plan, path.read_bytes())[0]
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"{path} is missing, which is kept to be asked",
-            hint="restore the checkpoint, or drop the keep and create it again",
-        ) from None
+    content = to_bytes([partials])
+    write_atomically(folder / name, content)
+    return KeptFile(name, 0, int(partials.starts.size), zlib.crc32(content))
 
 
 def opened(log: AskLog, state: KeptState, batch: int) -> tuple[Replica, dict[int, list[KeptFile]]]:
@@ -200,7 +246,7 @@ def opened(log: AskLog, state: KeptState, batch: int) -> tuple[Replica, dict[int
     )
     blocks, files = [], {}
     for file in state.files:
-        entries = read_kept(plan, log.path(state.keep.name, file.name))
+        entries = log.read(plan, state.keep.name, file)
         if not entries.starts.size:
             continue
         blocks.append(replica.load(entries, file.level))
@@ -215,15 +261,12 @@ def _plan_path(log: AskLog, name: str) -> Path:
 
 def open_log(root: Path) -> tuple[AskLog, int]:
     """The log of a checkpoint that this process only reads, and how many streams the run has."""
-    try:
-        content: Mapping[str, Any] = json.loads((root / "muntin.json").read_bytes())
-        return AskLog(root, content["run"]), len(content.get("streams", ())) or 1
-    except (FileNotFoundError, NotADirectoryError):
+    content = read_marker(root)
+    if content is None:
         raise CheckpointError(
             f"{root} is not the checkpoint of a run", hint="give the folder of checkpoint="
-        ) from None
-    except (ValueError, KeyError) as error:
-        raise CheckpointError(f"{root / 'muntin.json'} is damaged: {error}") from error
+        )
+    return AskLog(root, content["run"]), len(content.get("streams", ())) or 1
 
 
 def grown(state: KeptState, files: Sequence[KeptFile], rows: int) -> KeptState:
@@ -289,7 +332,7 @@ class LogReader:
             if file.name in before:
                 blocks[file.name] = before[file.name]
                 continue
-            entries = read_kept(replica.kept.plan, self._log.path(name, file.name))
+            entries = self._log.read(replica.kept.plan, name, file)
             if entries.starts.size:
                 blocks[file.name] = replica.load(entries, file.level)
         replica.moment, replica.first = state.moment(batch), state.first

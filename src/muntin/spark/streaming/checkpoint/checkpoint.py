@@ -28,8 +28,9 @@ from muntin.spark.streaming.checkpoint.files import (
     hold,
     missing,
     read_sealed,
+    versions,
     write_durably,
-    write_sealed,
+    write_version,
     writing_to,
 )
 from muntin.spark.streaming.checkpoint.records import RecordLog
@@ -102,7 +103,7 @@ class Checkpoint:
     def _open(
         self, buckets: Buckets, streams: Sequence[str], *, beats: bool, timezone: str
     ) -> None:
-        content = _read_marker(self.root)
+        content = read_marker(self.root)
         if content is None:
             self._refuse_foreign()
             content = {
@@ -151,7 +152,7 @@ class Checkpoint:
                 f"{self.root} holds files other than a checkpoint of Muntin, such as {foreign[0]}",
                 hint="choose an empty folder, or one that does not exist",
             )
-        for path in _versions(self.root / _CHANGES).values():
+        for path in versions(self.root / _CHANGES).values():
             path.unlink()
 
     @property
@@ -165,13 +166,13 @@ class Checkpoint:
 
     def changes(self) -> Changes | None:
         """The queries and tables that the next batch runs with; None for a fresh checkpoint."""
-        versions = _versions(self.root / _CHANGES)
-        if not versions:
+        kept = versions(self.root / _CHANGES)
+        if not kept:
             raise CheckpointError(
                 f"the queries of the checkpoint are missing: {self.root / _CHANGES} is empty",
                 hint=RESTORE,
             )
-        content = read_sealed(versions[max(versions)], self.run)
+        content = read_sealed(kept[max(kept)], self.run)
         assert content is not None
         queries, asked = tuple(content["queries"]), tuple(content["asked"])
         found = Changes(content["version"], queries, asked, content["tables"])
@@ -179,15 +180,7 @@ class Checkpoint:
 
     def write_changes(self, changes: Changes) -> None:
         """Make a change durable; it takes effect with the next batch that has no record yet."""
-        folder = self.root / _CHANGES
-        with writing_to(folder):
-            make_folder(folder)
-        before = _versions(folder)
-        path = folder / _change_name(changes.version)
-        write_sealed(path, self.run, asdict(changes))
-        for old in before.values():
-            if old != path:
-                old.unlink(missing_ok=True)
+        write_version(self.root / _CHANGES, changes.version, self.run, asdict(changes))
 
     def save_plan(self, plan: SharedPlan | RoutedPlan) -> str:
         """Keep a plan, and give it a name by its content."""
@@ -291,7 +284,7 @@ class Checkpoint:
 def zone_kept(folder: str | os.PathLike[str]) -> str | None:
     """The time zone that the run of a checkpoint began with; None where there is no run yet."""
     try:
-        content = _read_marker(local_path(folder))
+        content = read_marker(local_path(folder))
     except SinkError:
         # Said where the checkpoint is opened.
         return None
@@ -300,7 +293,7 @@ def zone_kept(folder: str | os.PathLike[str]) -> str | None:
 
 def is_complete(root: Path) -> bool:
     """Whether the run of a checkpoint has answered its open windows, and so has ended for good."""
-    content = _read_marker(root)
+    content = read_marker(root)
     if content is None:
         return False
     records = RecordLog(root / "batches", content["run"])
@@ -312,7 +305,7 @@ def is_complete(root: Path) -> bool:
 
 def is_begun(root: Path) -> bool:
     """Whether a folder is the checkpoint of a run that has had queries."""
-    return any(_versions(root / _CHANGES))
+    return any(versions(root / _CHANGES))
 
 
 def load_plan(path: str | os.PathLike[str]) -> SharedPlan:
@@ -363,17 +356,8 @@ def _digest(content: bytes | pa.Buffer) -> str:
     return hashlib.sha256(content).hexdigest()[:20]
 
 
-def _change_name(version: int) -> str:
-    return f"{version:020d}.json"
-
-
-def _versions(folder: Path) -> dict[int, Path]:
-    """The files of changes by their versions: one, or two where a crash kept one too many."""
-    paths = folder.glob("[0-9]*.json") if folder.is_dir() else ()
-    return {int(path.stem): path for path in paths if path.stem.isdigit()}
-
-
-def _read_marker(root: Path) -> dict[str, Any] | None:
+def read_marker(root: Path) -> dict[str, Any] | None:
+    """What is said about a checkpoint as a whole; None where a folder is not one, or not yet."""
     path = root / _MARKER
     try:
         data = path.read_bytes()

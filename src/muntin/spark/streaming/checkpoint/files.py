@@ -76,6 +76,29 @@ def read_sealed(path: Path, run: str) -> dict[str, Any] | None:
     return content
 
 
+def version_name(version: int) -> str:
+    """The file of a version of what changes; `versions` finds it."""
+    return f"{version:020d}.json"
+
+
+def versions(folder: Path) -> dict[int, Path]:
+    """The files of a folder by their versions: one, or two where a crash kept one too many."""
+    paths = folder.glob("[0-9]*.json") if folder.is_dir() else ()
+    return {int(path.stem): path for path in paths if path.stem.isdigit()}
+
+
+def write_version(folder: Path, version: int, run: str, content: Mapping[str, Any]) -> None:
+    """Write a version of what changes, and forget those before it."""
+    with writing_to(folder):
+        make_folder(folder)
+    before = versions(folder)
+    path = folder / version_name(version)
+    write_sealed(path, run, content)
+    for old in before.values():
+        if old != path:
+            old.unlink(missing_ok=True)
+
+
 def damaged(path: Path, reason: object) -> CheckpointError:
     """The error for a file of the checkpoint that is not as it was written."""
     if isinstance(reason, json.JSONDecodeError | UnicodeDecodeError):

@@ -95,6 +95,7 @@ class BatchRecord:
         row_plan: The name of the plan of queries over rows; None while there were never any.
         row_before: The name of the plan that their state comes from; None where there is none.
         keeps: What it keeps to be asked; see `KeepRecord`.
+        declared: The version of what was to be kept that it was decided with.
     """
 
     batch: int
@@ -108,12 +109,14 @@ class BatchRecord:
     row_plan: str | None = None
     row_before: str | None = None
     keeps: Sequence[Mapping[str, Any]] = ()
+    declared: int = 0
 
     def to_content(self) -> dict[str, Any]:
         """The record as values that JSON can hold."""
         content = _with_streams(asdict(self))
-        if not self.keeps:
-            del content["keeps"]
+        for name in ("keeps", "declared"):
+            if not content[name]:
+                del content[name]
         return content
 
     @classmethod

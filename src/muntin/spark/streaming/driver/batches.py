@@ -236,6 +236,7 @@ class BatchRunner:
             row_plan=plans.rows,
             row_before=self.outcome.row_state,
             keeps=() if self._keeps is None else self._keeps.decide(self.outcome),
+            declared=0 if self._keeps is None else self._keeps.version,
         )
 
     def _horizon(self, pace: Pace, clock: int) -> int | None:

@@ -30,7 +30,6 @@ from muntin.spark.streaming.checkpoint.asks import (
     Manifest,
     grown,
     opened,
-    read_kept,
     write_kept,
 )
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
@@ -56,10 +55,9 @@ class RunKeeps:
         self._inputs, self._checkpoint, self._tables, self._zone = inputs, checkpoint, tables, zone
         self.log = AskLog(checkpoint.root, checkpoint.run)
         self.lock = threading.RLock()
-        self._declared = self.log.declared()
+        self.version, self._declared = self.log.declared()
         self._plans: dict[str, SharedPlan] = {}
-        last = checkpoint.last_committed()
-        self._manifest = self.log.manifest(last) or Manifest(last)
+        self._manifest = self.log.resume(checkpoint.records, checkpoint.last_committed())
         if self.log.folder.exists():
             self.log.clean(self._manifest)
         self._replicas = Replicas(self.log, self._manifest)
@@ -92,8 +90,8 @@ class RunKeeps:
                 for each in found.values()
             ):
                 return False
-            self.log.declare(list(found.values()))
-            self._declared = list(found.values())
+            self.log.declare(self.version + 1, list(found.values()))
+            self.version, self._declared = self.version + 1, list(found.values())
             return True
 
     def start(self, asked: Sequence[AnyKeep] | None) -> None:
@@ -298,7 +296,7 @@ class Replicas:
             replica, files = self._replicas[name], self._files[name]
             own = [file for keep, file in entries if keep == name and file.entries]
             plan = replica.kept.plan
-            partials = [read_kept(plan, self._log.path(name, file.name)) for file in own]
+            partials = [self._log.read(plan, name, file) for file in own]
             rows = state.rows - replica.rows
             known = {block.number for block in replica.version.blocks}
             replica.apply(partials, state.moment(manifest.batch), rows)
