@@ -62,7 +62,11 @@ class LogWriter:
         source = SimpleNamespace(schema=SCHEMA)
         given: Any = SimpleNamespace(name=None, source=source, timeline=Timeline.of(SCHEMA, "ts"))
         tables: Any = SimpleNamespace(schemas={})
-        self.keeps = RunKeeps([given], self.checkpoint, tables, UTC)
+        try:
+            self.keeps = RunKeeps([given], self.checkpoint, tables, UTC)
+        except BaseException:
+            self.checkpoint.release()
+            raise
         self.keeps.start(keeps(keep))
         self.outcome = BatchOutcome(streams=(self._stream(self.last()),))
 
@@ -76,12 +80,16 @@ class LogWriter:
         seen = last * 3 + 4
         return StreamOutcome(12 * (last + 1), state="p", seen=seen, watermark=seen - LATENESS)
 
-    def run(self, number: int, attempt: str, *, commits: bool = True) -> None:
+    def run(
+        self, number: int, attempt: str, *, commits: bool = True, recorded: bool = False
+    ) -> None:
         """One batch: two tasks write, the manifest names their files, the batch is committed."""
         before = self.outcome.streams[0]
         stream = StreamRecord("p", "p", before.seen, before.watermark, LATENESS)
         kept = self.keeps.decide(self.outcome)
-        record = BatchRecord(number, (stream,), 0, {}, keeps=kept)
+        record = BatchRecord(number, (stream,), 0, {}, keeps=kept, declared=self.keeps.version)
+        if recorded:
+            self.checkpoint.records.write_record(record)
         rows = batch_of(number)
         entries: list[tuple[str, KeptFile]] = []
         for task, part in enumerate((rows.slice(0, 5), rows.slice(5))):

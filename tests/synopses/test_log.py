@@ -205,3 +205,43 @@ def test_what_is_no_log_is_said(tmp_path: Path) -> None:
         path.unlink()
     with pytest.raises(CheckpointError, match="is missing, which is kept to be asked"):
         asking_of(tmp_path / "ck")
+
+
+def test_every_bit_of_a_kept_file_counts(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path / "ck")
+    writer.run(0, "a")
+    writer.wait()
+    writer.close()
+    path = next((tmp_path / "ck" / "asks" / "data").glob("*/*"))
+    content = path.read_bytes()
+    for place in range(0, len(content), 97):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(CheckpointError, match=f"{path.name} is damaged") as caught:
+            asking_of(tmp_path / "ck")
+        assert "drop the keep" in str(caught.value.hint)
+    path.write_bytes(content)
+    found = asking_of(tmp_path / "ck").ask(QUESTIONS[0], timeout="1 minute")
+    assert found.table == local(1).ask(QUESTIONS[0], timeout="1 minute").table
+
+
+def test_a_start_misses_what_the_last_batch_kept(tmp_path: Path) -> None:
+    """Whatever is gone or older than its record is refused, and nothing is removed."""
+    writer = LogWriter(tmp_path / "ck")
+    for number in range(2):
+        writer.run(number, "a", recorded=True)
+    writer.wait()
+    writer.close()
+    asks = tmp_path / "ck" / "asks"
+    kept = sorted((asks / "data").glob("*/*"))
+    (declared,) = (asks / "keeps").iterdir()
+    newest = max((asks / "commits").iterdir())
+    for gone, message in ((declared, "keeps is missing"), (newest, f"{newest.name} is missing")):
+        content = gone.read_bytes()
+        gone.unlink()
+        with pytest.raises(CheckpointError, match=message):
+            LogWriter(tmp_path / "ck")
+        assert sorted((asks / "data").glob("*/*")) == kept
+        gone.write_bytes(content)
+    LogWriter(tmp_path / "ck").close()
