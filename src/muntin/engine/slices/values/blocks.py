@@ -6,8 +6,10 @@ block grows fourfold, and a window spans few of them however long it is.
 
 from __future__ import annotations
 
+import mmap
+import tempfile
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +25,14 @@ from muntin.engine.slices.finals.positioned import Positioned
 from muntin.engine.slices.places import Chains, Spans
 from muntin.engine.slices.stretches import Trail
 from muntin.engine.slices.values import ranks
-from muntin.engine.slices.values.spill import spilled
 from muntin.engine.slices.values.windows import BlockWindows
 
 _FAN_OUT = 4
 # So many bytes of a part's values stay in memory; the oldest blocks beyond that lie in files.
 _MOST_HELD = 256 << 20
+# Smaller arrays are not worth a file.
+_LEAST_SPILLED = 1 << 12
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 
 class Block:
@@ -300,3 +304,21 @@ def _merged(blocks: Sequence[Block]) -> Block:
         np.ascontiguousarray(distinct),
         np.concatenate([block.weights for block in blocks]),
     )
+
+
+def spilled(array: _Array) -> _Array:
+    """The same numbers in a file, of which the system reads the pages that somebody looks at.
+
+    It has no name, and goes with the last array that lies in it, or with the process.
+
+    >>> spilled(np.arange(1000)).sum()
+    np.int64(499500)
+    """
+    if array.nbytes < _LEAST_SPILLED:
+        return array
+    with tempfile.TemporaryFile(prefix="muntin-values-") as file:
+        file.truncate(array.nbytes)
+        memory = mmap.mmap(file.fileno(), array.nbytes)
+    found: Any = np.frombuffer(memory, array.dtype).reshape(array.shape)
+    found[...] = array
+    return found  # type: ignore[no-any-return]
