@@ -7,11 +7,10 @@ import pyarrow as pa
 import pytest
 
 from muntin.aggregates import resolve
-from muntin.aggregators import create, info, names
+from muntin.aggregators import create, info, names, rings
 from muntin.aggregators.choice import operations
+from muntin.aggregators.operators import Least, Sum
 from muntin.aggregators.registry import state_class
-from muntin.aggregators.techniques import rings
-from muntin.aggregators.techniques.operators import Least, Sum
 
 WINDOWS = [*range(1, 18), 31, 32, 33, 64, 100, 128, 255, 256, 257, 1000, 1024, 2048, 4095, 4096]
 MANY = [1, 2, 3, 4, 5, 8, 13, 16, 31, 32, 64]

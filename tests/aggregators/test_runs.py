@@ -8,7 +8,7 @@ import pytest
 
 from muntin.aggregates import resolve
 from muntin.aggregators import create, info, legal, names
-from muntin.aggregators.techniques.operators import Least, Sum, Sums
+from muntin.aggregators.operators import Least, Sum, Sums
 from muntin.testing import conformance
 
 SUM, MAX = resolve("sum", [pa.float64()]), resolve("max", [pa.float64()])

@@ -19,9 +19,9 @@ from muntin.aggregates import resolve
 from muntin.aggregators import cards, create, info, legal, names, register, registry
 from muntin.aggregators.card import Card
 from muntin.aggregators.choice import operations
-from muntin.aggregators.techniques.contract import OPERATIONS, SIZE
-from muntin.aggregators.techniques.operators import Store, combine, load
-from muntin.aggregators.techniques.rings import append, drop_oldest, end_of, new_head, wrapped
+from muntin.aggregators.contract import OPERATIONS, SIZE
+from muntin.aggregators.operators import Store, combine, load
+from muntin.aggregators.rings import append, drop_oldest, end_of, new_head, wrapped
 from muntin.errors import AggregateError
 from muntin.planner import build_plan
 from muntin.queries import queries

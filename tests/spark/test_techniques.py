@@ -24,9 +24,9 @@ MODULE = """
 from typing import Any, NamedTuple
 
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import OPERATIONS
-from muntin.aggregators.techniques.operators import combine, load
-from muntin.aggregators.techniques.rings import append, drop_oldest, end_of, new_head, wrapped
+from muntin.aggregators.contract import OPERATIONS
+from muntin.aggregators.operators import combine, load
+from muntin.aggregators.rings import append, drop_oldest, end_of, new_head, wrapped
 
 
 class Newest(NamedTuple):

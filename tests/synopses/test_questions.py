@@ -239,7 +239,7 @@ def test_a_keep_is_refused_where_nothing_can_be_asked(stream: Stream) -> None:
 
 
 def test_dead_groups_leave_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muntin.synopses.replica._FEW_GROUPS", 8)
+    monkeypatch.setattr("muntin.synopses.keeps.replica._FEW_GROUPS", 8)
     stream = muntin.stream(
         QUERY,
         COLUMNS,

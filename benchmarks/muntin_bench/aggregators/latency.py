@@ -15,10 +15,9 @@ from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
 from muntin._typing import Ints
-from muntin.aggregators import Aggregator
+from muntin.aggregators import Aggregator, rings
 from muntin.aggregators.encodings import registry
 from muntin.aggregators.kernels import slide_compiled
-from muntin.aggregators.techniques import rings
 from muntin_bench.aggregators.work import STREAM, Workload, full
 
 cgutils: Any = _cgutils

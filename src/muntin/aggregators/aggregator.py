@@ -11,9 +11,9 @@ from muntin.aggregates import Aggregate
 from muntin.aggregates.algebra import BuiltIn
 from muntin.aggregators import snapshots
 from muntin.aggregators.card import Card
+from muntin.aggregators.contract import OPERATIONS, SIZE, STEPS, evict, insert, query
 from muntin.aggregators.sliding import Sliding, objects_of
 from muntin.aggregators.snapshots import Positions
-from muntin.aggregators.techniques.contract import OPERATIONS, SIZE, STEPS, evict, insert, query
 from muntin.errors import AggregateError, DataError
 
 

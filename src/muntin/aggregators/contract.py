@@ -30,7 +30,7 @@ from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 from muntin._typing import Ints
-from muntin.aggregators.techniques.operators import Store, give, take
+from muntin.aggregators.operators import Store, give, take
 
 OPERATIONS, STEPS, FIRST, SIZE = range(4)
 

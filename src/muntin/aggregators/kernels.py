@@ -18,9 +18,10 @@ from numba.extending import intrinsic, overload, register_jitable
 
 from muntin._compiled import compiled
 from muntin._typing import Ints
+from muntin.aggregators import contract, operators
+from muntin.aggregators.operators import Least, Store, Sum
 from muntin.aggregators.registry import names, state_class
-from muntin.aggregators.techniques import contract, operators, slickdeque_noninv
-from muntin.aggregators.techniques.operators import Least, Store, Sum
+from muntin.aggregators.techniques import slickdeque_noninv
 from muntin.aggregators.techniques.slickdeque_codes import slide_codes
 
 for _function in contract.SHARED:

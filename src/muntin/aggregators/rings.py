@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from muntin._typing import Ints
-from muntin.aggregators.techniques.contract import FIRST, SIZE, shared
-from muntin.aggregators.techniques.operators import Store, save
+from muntin.aggregators.contract import FIRST, SIZE, shared
+from muntin.aggregators.operators import Store, save
 
 _RINGS = ("partials", "combined")
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from muntin._typing import Ints
 from muntin.aggregates import Aggregate
+from muntin.aggregators import contract, rings
+from muntin.aggregators.contract import store_fields
 from muntin.aggregators.inputs import sized
-from muntin.aggregators.techniques import contract, rings
-from muntin.aggregators.techniques.contract import store_fields
-from muntin.aggregators.techniques.operators import Objects, Store, Sum
+from muntin.aggregators.operators import Objects, Store, Sum
 
 if TYPE_CHECKING:
     from muntin.aggregators.encodings.encoding import Encoding, Values

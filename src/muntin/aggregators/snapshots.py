@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from muntin._typing import Ints
 from muntin.aggregates.algebra import BuiltIn
+from muntin.aggregators.contract import store_fields
 from muntin.aggregators.inputs import whole_number
+from muntin.aggregators.operators import Objects, Store
 from muntin.aggregators.sliding import Sliding, objects_of
-from muntin.aggregators.techniques.contract import store_fields
-from muntin.aggregators.techniques.operators import Objects, Store
 from muntin.errors import DataError
 
 if TYPE_CHECKING:

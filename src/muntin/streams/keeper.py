@@ -17,8 +17,8 @@ from muntin.errors import Problem, QueryError, UnknownQueryError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.queries import AnyKeep, CreateKeep, DropKeep, RowKeep
 from muntin.synopses import Kept, Moment, Replica, Versions, plan_keep
-from muntin.synopses.block import Block
-from muntin.synopses.latest_rows import KeptRows, RowReplica, plan_rows
+from muntin.synopses.keeps.block import Block
+from muntin.synopses.keeps.latest_rows import KeptRows, RowReplica, plan_rows
 
 
 @dataclass

@@ -13,7 +13,7 @@ from muntin.queries import AnyKeep, CreateKeep, DropKeep
 from muntin.streams.keeper import Keeper, Taken
 from muntin.streams.live import LiveEngine
 from muntin.synopses import Moment, Version, Versions
-from muntin.synopses.latest_rows import RowVersion
+from muntin.synopses.keeps.latest_rows import RowVersion
 
 
 def keeper_of(engine: LiveEngine) -> Keeper:

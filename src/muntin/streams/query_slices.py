@@ -19,9 +19,9 @@ from muntin.plan.selection import Cells
 from muntin.queries import Keep
 from muntin.streams.live import LiveEngine
 from muntin.synopses import Kept, Moment, Version, Versions
-from muntin.synopses.block import Block, Entries, merged
-from muntin.synopses.kept import MOST_CELLS
-from muntin.synopses.replica import Groups
+from muntin.synopses.keeps.block import Block, Entries, merged
+from muntin.synopses.keeps.kept import MOST_CELLS
+from muntin.synopses.keeps.replica import Groups
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from muntin.synopses.answer import Answer, AsOf, Covers, Isolation
 from muntin.synopses.askable import Askable
 from muntin.synopses.asking import Asking, Versions
-from muntin.synopses.kept import Kept, plan_keep
+from muntin.synopses.keeps.kept import Kept, plan_keep
+from muntin.synopses.keeps.replica import Moment, Replica, Version
 from muntin.synopses.prepared import Prepared
-from muntin.synopses.replica import Moment, Replica, Version
 
 __all__ = [
     "Answer",

@@ -18,13 +18,13 @@ from muntin.queries import Question, read_question
 from muntin.queries.asking.questions import quick_words_of, shape_of, whole_number
 from muntin.synopses.answer import ISOLATIONS, Answer, Isolation
 from muntin.synopses.fit import Fit, UnfitError, fit, problems_of, would_do
-from muntin.synopses.kept import Kept
-from muntin.synopses.latest_rows import RowVersion
+from muntin.synopses.keeps.kept import Kept
+from muntin.synopses.keeps.latest_rows import RowVersion
+from muntin.synopses.keeps.replica import Version
 from muntin.synopses.placement import Placed, as_of, placed_window, refusal
 from muntin.synopses.prepared import Prepared
 from muntin.synopses.reading import Budget, Reading
-from muntin.synopses.replica import Version
-from muntin.synopses.row_reading import RowReader
+from muntin.synopses.reading.latest_rows import RowReader
 from muntin.windows import DurationLike, duration
 
 TIMEOUT = "1 second"

@@ -21,8 +21,8 @@ from muntin.queries import Question, canonical_text
 from muntin.queries.asking.questions import conjuncts, equality
 from muntin.queries.sql.spellings import window_text
 from muntin.synopses.cells import Wanted, implies, wanted_cells
-from muntin.synopses.choice import GRAM_CALLS
-from muntin.synopses.kept import Kept
+from muntin.synopses.keeps.choice import GRAM_CALLS
+from muntin.synopses.keeps.kept import Kept
 from muntin.windows import Window
 
 

@@ -17,9 +17,9 @@ from muntin.queries import Question
 from muntin.queries.asking.questions import instant_number
 from muntin.synopses.answer import AsOf, Covers
 from muntin.synopses.fit import would_do
-from muntin.synopses.kept import Kept
+from muntin.synopses.keeps.kept import Kept
+from muntin.synopses.keeps.replica import Version
 from muntin.synopses.reading import Window
-from muntin.synopses.replica import Version
 from muntin.windows import Window as WindowSpec
 from muntin.windows import duration_text
 

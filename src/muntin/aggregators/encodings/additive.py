@@ -19,7 +19,7 @@ from muntin.aggregators.encodings import limbs, lowering
 from muntin.aggregators.encodings import limbs as kernels
 from muntin.aggregators.encodings.encoding import Encoding, Values
 from muntin.aggregators.encodings.limbs import Limbs
-from muntin.aggregators.techniques.operators import Store, Sum, Sums
+from muntin.aggregators.operators import Store, Sum, Sums
 
 # So many lanes are compiled for.
 _LANES = (1, 2, 3, 4, 8, 16)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from muntin._typing import Bools, Ints
-from muntin.aggregators.techniques.operators import Store
+from muntin.aggregators.operators import Store
 
 
 class Values(NamedTuple):

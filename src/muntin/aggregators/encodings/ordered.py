@@ -14,7 +14,7 @@ from muntin._typing import Bools, Ints
 from muntin.aggregates.columns.codes import NOTHING
 from muntin.aggregates.extremes import Max
 from muntin.aggregators.encodings.encoding import Encoding, Values
-from muntin.aggregators.techniques.operators import Least, Store
+from muntin.aggregators.operators import Least, Store
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from muntin._typing import Ints
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import FIRST, OPERATIONS, SIZE
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE
+from muntin.aggregators.operators import Store, combine, load, save
+from muntin.aggregators.rings import at_front, drop_oldest, end_of, new_head, wrapped
 from muntin.aggregators.techniques.flatfat import covering, joined, renew, sampled
-from muntin.aggregators.techniques.operators import Store, combine, load, save
-from muntin.aggregators.techniques.rings import at_front, drop_oldest, end_of, new_head, wrapped
 
 
 def counted(ranges: Sequence[int]) -> float:

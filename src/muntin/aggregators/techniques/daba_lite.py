@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from muntin._typing import Ints
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import FIRST, OPERATIONS, shared
+from muntin.aggregators.contract import FIRST, OPERATIONS, shared
+from muntin.aggregators.operators import Store, combine, load, save
+from muntin.aggregators.rings import append, drop_oldest, new_head
 from muntin.aggregators.techniques.daba import (
     SHRINK,
     SLOTS,
@@ -20,8 +22,6 @@ from muntin.aggregators.techniques.daba import (
     move_borders,
     place,
 )
-from muntin.aggregators.techniques.operators import Store, combine, load, save
-from muntin.aggregators.techniques.rings import append, drop_oldest, new_head
 
 
 def counted(ranges: Sequence[int]) -> float:

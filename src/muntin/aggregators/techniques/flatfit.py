@@ -10,9 +10,9 @@ import numpy as np
 
 from muntin._typing import Ints
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import OPERATIONS, SIZE
-from muntin.aggregators.techniques.operators import Store, Sum, combine, load, save
-from muntin.aggregators.techniques.rings import new_head, unrolled, wrapped
+from muntin.aggregators.contract import OPERATIONS, SIZE
+from muntin.aggregators.operators import Store, Sum, combine, load, save
+from muntin.aggregators.rings import new_head, unrolled, wrapped
 
 # Pointers of so many places and ranges are followed to tell what they cost.
 _LONGEST = 1 << 17

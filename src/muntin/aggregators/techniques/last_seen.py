@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from muntin._typing import Ints
 from muntin.aggregates.types import rank
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import FIRST, OPERATIONS, SIZE
-from muntin.aggregators.techniques.operators import Store
-from muntin.aggregators.techniques.rings import append, drop_oldest, end_of, new_head, wrapped
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE
+from muntin.aggregators.operators import Store
+from muntin.aggregators.rings import append, drop_oldest, end_of, new_head, wrapped
 
 # How many partials were let go of, which counts all of them from the first on.
 _GONE = 4

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from muntin._typing import Ints
-from muntin.aggregators.techniques.contract import FIRST, OPERATIONS, SIZE, shared
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, shared
 from muntin.aggregators.techniques.slickdeque_noninv import END, LENGTH, walk
 
 _FEWEST, _BLOCK = 4, 64

@@ -9,9 +9,9 @@ import numpy as np
 
 from muntin._typing import Ints
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import FIRST, OPERATIONS, SIZE, shared
-from muntin.aggregators.techniques.operators import Store, combine, inverse, load, save
-from muntin.aggregators.techniques.rings import append, drop_oldest, new_head, wrapped
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, shared
+from muntin.aggregators.operators import Store, combine, inverse, load, save
+from muntin.aggregators.rings import append, drop_oldest, new_head, wrapped
 
 
 def counted(ranges: Sequence[int]) -> float:

@@ -9,9 +9,9 @@ import numpy as np
 
 from muntin._typing import Ints
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import FIRST, OPERATIONS, SIZE, STEPS, shared
-from muntin.aggregators.techniques.operators import Store, give, load, save, selects_later, take
-from muntin.aggregators.techniques.rings import new_head, unrolled
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, STEPS, shared
+from muntin.aggregators.operators import Store, give, load, save, selects_later, take
+from muntin.aggregators.rings import new_head, unrolled
 
 
 def counted(ranges: Sequence[int]) -> float:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from muntin._typing import Ints
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import FIRST, OPERATIONS, SIZE, shared
-from muntin.aggregators.techniques.operators import Store, combine, load, save
-from muntin.aggregators.techniques.rings import before, drop_oldest, end_of, new_head, wrapped
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE, shared
+from muntin.aggregators.operators import Store, combine, load, save
+from muntin.aggregators.rings import before, drop_oldest, end_of, new_head, wrapped
 
 
 def counted(ranges: Sequence[int]) -> float:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from muntin._typing import Ints
 from muntin.aggregators.card import Card
-from muntin.aggregators.techniques.contract import FIRST, OPERATIONS, SIZE
-from muntin.aggregators.techniques.operators import Store, combine, load, save
-from muntin.aggregators.techniques.rings import append, new_head
+from muntin.aggregators.contract import FIRST, OPERATIONS, SIZE
+from muntin.aggregators.operators import Store, combine, load, save
+from muntin.aggregators.rings import append, new_head
 from muntin.aggregators.techniques.two_stacks import FRONT, SLOTS, pop
 
 

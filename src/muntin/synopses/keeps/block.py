@@ -14,7 +14,7 @@ from muntin.aggregates.algebra import Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn, Slide
 from muntin.engine.slices.radix_sort import sort_entries
-from muntin.synopses.slides import slide_of
+from muntin.synopses.keeps.slides import slide_of
 
 # Up to so many groups are looked up one by one; more are found by a mask over all runs.
 FEW = 16

@@ -22,7 +22,7 @@ from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
 from muntin.predicates import Shape
 from muntin.queries import Keep
-from muntin.synopses.choice import synopsis_problem, with_gram
+from muntin.synopses.keeps.choice import synopsis_problem, with_gram
 from muntin.synopses.shown_times import shower
 
 # A keep's cells are listed, so that a question finds those it asks for at once.

@@ -19,7 +19,7 @@ from muntin.errors import Problem, QueryError, did_you_mean
 from muntin.expressions.zones import UTC, Zone
 from muntin.plan.timeline import Timeline
 from muntin.queries import RowKeep
-from muntin.synopses.replica import Moment
+from muntin.synopses.keeps.replica import Moment
 
 # No name of a column: the tick of a row.
 TICK = "$tick"

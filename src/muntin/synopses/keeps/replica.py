@@ -20,9 +20,9 @@ from muntin._typing import Ints
 from muntin.display import count
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.partials import PartialBatch
-from muntin.synopses.block import Block, Entries, merged
-from muntin.synopses.kept import Kept
-from muntin.synopses.shared_extremes import Latest, SharedExtremes
+from muntin.synopses.keeps.block import Block, Entries, merged
+from muntin.synopses.keeps.kept import Kept
+from muntin.synopses.keeps.shared_extremes import Latest, SharedExtremes
 
 # So many blocks of one size become one of the next.
 _FANOUT = 8

@@ -19,7 +19,7 @@ from muntin._typing import Bools
 from muntin.aggregates.columns.codes import NOTHING
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.extremes import ExtremeColumn
-from muntin.synopses.block import Block
+from muntin.synopses.keeps.block import Block
 
 # Batches by which an answer that nobody asked for meanwhile is moved on.
 _RECENT = 16

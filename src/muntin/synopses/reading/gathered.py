@@ -13,11 +13,11 @@ from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.errors import QuestionError
-from muntin.synopses.block import FEW, Block
 from muntin.synopses.fit import Fit
+from muntin.synopses.keeps.block import FEW, Block
+from muntin.synopses.keeps.replica import Version
+from muntin.synopses.keeps.slides import in_one_cell
 from muntin.synopses.reading.groups import AnswerRows
-from muntin.synopses.replica import Version
-from muntin.synopses.slides import in_one_cell
 
 # A stretch of slices, and the cells of them that are taken.
 Piece = tuple[int, int, Bools]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from muntin._typing import Ints
 from muntin.engine.rows.dictionary import encode, group
 from muntin.synopses.fit import Fit
-from muntin.synopses.replica import Version
+from muntin.synopses.keeps.replica import Version
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from muntin.queries.asking.questions import shape_of, whole_number
 from muntin.queries.sql.normalize import dotted, quote
 from muntin.synopses.answer import AsOf, Covers
 from muntin.synopses.fit import Fit, fit, problems_of
-from muntin.synopses.kept import Kept, plan_keep
-from muntin.synopses.latest_rows import TICK, KeptRows, RowVersion
+from muntin.synopses.keeps.kept import Kept, plan_keep
+from muntin.synopses.keeps.latest_rows import TICK, KeptRows, RowVersion
+from muntin.synopses.keeps.replica import Moment, Replica
 from muntin.synopses.reading import Budget, Reading, Window
-from muntin.synopses.replica import Moment, Replica
 from muntin.synopses.shown_times import shown_time
 from muntin.windows import Window as WindowSpec
 

@@ -15,6 +15,7 @@ from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.errors import QuestionError
 from muntin.synopses.fit import Fit, FittedCall
+from muntin.synopses.keeps.replica import Version
 from muntin.synopses.reading.bounds import (
     BORDERED,
     FALLING,
@@ -28,7 +29,6 @@ from muntin.synopses.reading.grams import enclosed_by_gram, estimate
 from muntin.synopses.reading.groups import answer_rows
 from muntin.synopses.reading.having import may_hold
 from muntin.synopses.reading.table import ALIGNED_HINT, answer_table, in_order
-from muntin.synopses.replica import Version
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from muntin.spark.streaming.checkpoint.files import (
 from muntin.spark.streaming.checkpoint.records import RecordLog
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.synopses import Asking, Kept, Moment, Replica, Versions
-from muntin.synopses.block import Block
+from muntin.synopses.keeps.block import Block
 
 FOLDER = "asks"
 # So many manifests are there: a batch that is run again starts from the one before it, and a
