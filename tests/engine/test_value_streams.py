@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.engine.slices.values import blocks, spill
+from muntin.engine.slices.values import blocks
 
 SEEDS = range(int(os.environ.get("MUNTIN_SEEDS", "3")))
 CALLS = (
@@ -62,7 +62,7 @@ def test_a_stream_answers_what_bounded_data_does(
     spilt: list[blocks.Block] = []
     if seed == 0:
         monkeypatch.setattr(blocks, "_MOST_HELD", 1 << 12)
-        monkeypatch.setattr(spill, "_LEAST", 1)
+        monkeypatch.setattr(blocks, "_LEAST_SPILLED", 1)
         plain = blocks.Block.spill
         monkeypatch.setattr(blocks.Block, "spill", lambda each: (spilt.append(each), plain(each)))
     rng = np.random.default_rng(seed)
