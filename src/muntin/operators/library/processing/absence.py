@@ -8,9 +8,12 @@ from muntin._compiled import compiled
 from muntin._typing import Ints
 from muntin.operators.library.processing.results import (
     LOOKED,
+    NOBODY,
     NT,
     SIZE,
+    SORTED,
     UPA,
+    ZERO,
     Store,
     expire_calendar,
     find,
@@ -34,7 +37,7 @@ def absence(
     after = np.full(len(times), -1, dtype=np.int64)
     shown = np.full(len(times), -1, dtype=np.int64)
     totals = np.zeros(3, dtype=np.int64)
-    oldest, since, peak = 0, 0, 0
+    oldest, since, peak = ZERO, ZERO, 0
     for step in range(len(times) + 1):
         # Behind the last tuple, whatever is alive ends.
         now = times[step] if step < len(times) else times[-1] + 2 * window
@@ -49,7 +52,7 @@ def absence(
             break
         if way == UPA and now - since >= max(window // 20, 1):
             # What has ended meanwhile is known by its end, so that this may come late.
-            expire_calendar(store, width, since, now, True)
+            expire_calendar(store, width, since, now, SORTED)
             since = now
         key = keys[step]
         if links[step] == 0:
@@ -85,15 +88,15 @@ def _show(
         return
     rows[made, 0], rows[made, 1], rows[made, 2], rows[made, 3] = at, -1, start, end
     shown[at] = made
-    put(store, rows, made, way, width, True)
+    put(store, rows, made, way, width, SORTED)
     totals[_MADE] += 1
 
 
 @compiled
 def _remove_named(at: int, store: Store, rows: Ints) -> None:
     """A negative tuple finds the result that it names in its hash list."""
-    spot = pair_spot(at, -1, len(store.first))
-    remove(store, spot, find(store, rows, spot, at, -1))
+    spot = pair_spot(at, NOBODY, len(store.first))
+    remove(store, spot, find(store, rows, spot, at, NOBODY))
 
 
 @compiled

@@ -16,6 +16,7 @@ from muntin.operators.library.processing.results import (
     NT,
     SIZE,
     UPA,
+    ZERO,
     Store,
     expire_calendar,
     find,
@@ -51,7 +52,7 @@ def absence_join(
     kept = np.full(count, -1, dtype=np.int64)
     kept_after = np.full(len(pairs), -1, dtype=np.int64)
     totals = np.zeros(4, dtype=np.int64)
-    oldest, since, peak = 0, 0, 0
+    oldest, since, peak = ZERO, ZERO, 0
     for step in range(len(times) + 1):
         # Behind the last tuple, whatever is alive ends.
         now = times[step] if step < len(times) else times[-1] + 2 * window

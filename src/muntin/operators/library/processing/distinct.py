@@ -9,9 +9,12 @@ from muntin._typing import Ints
 from muntin.operators.library.processing.results import (
     DIRECT,
     LOOKED,
+    NOBODY,
     NT,
     SIZE,
+    SORTED,
     UPA,
+    ZERO,
     Store,
     expire_list,
     pair_spot,
@@ -33,7 +36,8 @@ def distinct(
     count = keys.max() + 1 if len(keys) else 1
     shown = np.full(count, -1, dtype=np.int64)
     youngest = np.full(count, -1, dtype=np.int64)
-    made, peak, negatives, looked, oldest, since = 0, 0, 0, 0, 0, 0
+    made, oldest, since = ZERO, ZERO, ZERO
+    peak, negatives, looked = 0, 0, 0
     ending = np.empty(len(store.ends) if way == UPA else 0, dtype=np.int64)
     for at in range(len(times)):
         now, key = times[at], keys[at]
@@ -54,7 +58,7 @@ def distinct(
                 if piece >= 0 and rows[piece, 0] == oldest:
                     if way == NT:
                         negatives += 1
-                        remove(store, pair_spot(oldest, -1, len(store.first)), piece)
+                        remove(store, pair_spot(oldest, NOBODY, len(store.first)), piece)
                     made = _next_piece(store, rows, keys, times, youngest, shown, window, piece,
                                        made, now, way, width)  # fmt: skip
                 oldest += 1
@@ -66,7 +70,7 @@ def distinct(
                 return made + 1, peak, negatives, looked
             rows[made, 0], rows[made, 1], rows[made, 2], rows[made, 3] = at, -1, now, now + window
             shown[key] = made
-            put(store, rows, made, way, width, True)
+            put(store, rows, made, way, width, SORTED)
             made += 1
         tuples = 0 if way == UPA else at - oldest + 1
         peak = max(peak, tuples + store.counters[SIZE] * (2 if way == UPA else 1))
@@ -112,7 +116,7 @@ def _next_piece(
         rows[made, 2], rows[made, 3] = end, times[young] + window
         shown[key] = made
         if rows[made, 3] > now:
-            put(store, rows, made, way, width, True)
+            put(store, rows, made, way, width, SORTED)
             return made + 1
         # It is over as soon as it has begun: nothing of its key can follow.
         shown[key] = -1

@@ -10,6 +10,7 @@ from muntin.operators.library.processing.results import (
     LOOKED,
     NT,
     SIZE,
+    ZERO,
     Store,
     find,
     let_go,
@@ -29,7 +30,8 @@ def join(
     first = np.full((2, count), -1, dtype=np.int64)
     last = np.full((2, count), -1, dtype=np.int64)
     after = np.full(len(times), -1, dtype=np.int64)
-    made, peak, negatives, looked, oldest, since = 0, 0, 0, 0, 0, 0
+    made, oldest, since = ZERO, ZERO, ZERO
+    peak, negatives, looked = 0, 0, 0
     for at in range(len(times)):
         now, link, key = times[at], links[at], keys[at]
         while oldest < at and times[oldest] + window <= now:

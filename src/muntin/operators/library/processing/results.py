@@ -7,7 +7,7 @@ ends, so that an insertion walks through its partition, or as results come, so t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,10 @@ NT, DIRECT, UPA = 0, 1, 2
 HASH, LIST, CALENDAR = NT, DIRECT, UPA
 # Counters: results in the store, the most there were, entries looked at.
 SIZE, PEAK, LOOKED = 0, 1, 2
+# Of these types: kernels that are given a literal are compiled for it, and once more without.
+ZERO: Any = np.int64(0)
+NOBODY: Any = np.int64(-1)
+SORTED: Any = np.bool_(True)
 
 
 class Store(NamedTuple):
@@ -104,7 +108,7 @@ def expire_list(store: Store, now: int) -> None:
         following = after[at]
         counters[LOOKED] += 1
         if ends[at] <= now:
-            remove(store, 0, at)
+            remove(store, ZERO, at)
         at = following
 
 
@@ -162,14 +166,12 @@ def find(store: Store, rows: Ints, spot: int, left: int, right: int) -> int:
 def put(store: Store, rows: Ints, at: int, way: int, width: int, is_sorted: bool) -> None:
     """Keep a result where its mode has it."""
     end = rows[at, 3]
+    kind, spot = LIST + ZERO, ZERO
     if way == NT:
-        spot = pair_spot(rows[at, 0], rows[at, 1], len(store.first))
-        insert(store, HASH, spot, at, end)
-    elif way == DIRECT:
-        insert(store, LIST, 0, at, end)
-    else:
-        kind = CALENDAR if is_sorted else LIST
-        insert(store, kind, end // width % len(store.first), at, end)
+        kind, spot = HASH, pair_spot(rows[at, 0], rows[at, 1], len(store.first))
+    elif way == UPA:
+        kind, spot = (CALENDAR if is_sorted else LIST), end // width % len(store.first)
+    insert(store, kind, spot, at, end)
 
 
 @compiled
