@@ -48,6 +48,8 @@ TOTAL = Aggregate("total", "sum", "amount")
 class Spec:
     """One query: windows that start on the slide, in microseconds, and what is asked of them.
 
+    With an `offset` they start that much later; DuckDB and polars know of it, other peers do not.
+
     >>> print(Spec("q", 10 * SECOND, 2 * SECOND, groups=("auction",), aggregates=(COUNT,)).sql)
     CREATE QUERY q AS SELECT auction, count(*) AS n FROM events \
 GROUP BY window(ts, '10000000 microseconds', '2000000 microseconds'), auction
@@ -59,11 +61,13 @@ GROUP BY window(ts, '10000000 microseconds', '2000000 microseconds'), auction
     where: str = ""
     groups: tuple[str, ...] = ()
     aggregates: tuple[Aggregate, ...] = (COUNT, TOTAL)
+    offset: int = 0
 
     @property
     def sql(self) -> str:
         """The query in Muntin's SQL, in the spelling of Spark."""
-        window = f"window(ts, '{self.range} microseconds', '{self.slide} microseconds')"
+        times = (self.range, self.slide, *([self.offset] if self.offset else []))
+        window = "window(ts, " + ", ".join(f"'{time} microseconds'" for time in times) + ")"
         chosen = ", ".join((*self.groups, *(each.sql for each in self.aggregates)))
         where = f" WHERE {self.where}" if self.where else ""
         by = ", ".join((window, *self.groups))
@@ -238,13 +242,15 @@ def windows(count: int, seed: int = 0) -> tuple[Spec, ...]:
 
 def predicates(count: int) -> tuple[Spec, ...]:
     """The workload `C low sharing`: no two queries have the same window or the same predicate."""
-    return tuple(_of(query) for query in workload("C low sharing", count).queries)
+    return tuple(map(spec_of, workload("C low sharing", count).queries))
 
 
-def _of(query: SharedQuery) -> Spec:
-    predicate = query.predicate
-    assert predicate is not None
+def spec_of(query: SharedQuery) -> Spec:
+    """A query of the sharing benchmark, with windows that start on the slide."""
+    size, slide, predicate = query.range * SECOND, query.slide * SECOND, query.predicate
+    if predicate is None:
+        return Spec(query.name, size, slide)
     member = predicate.index if predicate.member else f"NOT {predicate.index}"
     quantity = _COLUMNS[predicate.quantity]
     where = f"{member} AND {quantity} {predicate.comparison} {predicate.constant}"
-    return Spec(query.name, query.range * SECOND, query.slide * SECOND, where)
+    return Spec(query.name, size, slide, where)

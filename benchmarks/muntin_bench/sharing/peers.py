@@ -6,27 +6,96 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from muntin_bench.measure import Timing, measure
+from muntin_bench.peers.adapters import duckdb, polars
+from muntin_bench.peers.compare import check_same
+from muntin_bench.peers.questions import TOTAL, Spec, spec_of
 from muntin_bench.progress import step
 from muntin_bench.report import Check, Section
 from muntin_bench.sharing.data import Market, hour, week
-from muntin_bench.sharing.duckdb_peer import DuckDBPeer
 from muntin_bench.sharing.engine import Prepared, prepare
-from muntin_bench.sharing.polars_peer import PolarsPeer
 from muntin_bench.sharing.process import OneCore
 from muntin_bench.sharing.workloads import SharedQuery, Workload, workload
 
-Peer = DuckDBPeer | PolarsPeer
 _OURS = "muntin, one core"
-# Peers round at every addition; this is far above what that can add up to here.
-_CLOSE = 1e-8
-# Ways that take more times as long as the fastest are not tried further.
-_NEAR = 2.0
+# What predicates compare and sums add up is computed from the trades and their static tables.
+_ENRICHED = """
+SELECT epoch_us(ts) AS ts, vol, price * vol AS amount, abs(price - cp) / cp AS moved,
+       r3000, r2000, r1000
+FROM trades JOIN close USING (symbol) JOIN indexes USING (symbol)
+"""
+
+
+class JoinedDuckDB(duckdb.Adapter):
+    """DuckDB over the trades of a market, with as many threads as it takes by itself.
+
+    The Arrow tables are registered before any time is measured. For many queries the join with
+    the static tables is stored once, as a table of its own; a single query joins as it goes.
+    """
+
+    name = "DuckDB"
+
+    def __init__(self, mode: str, market: Market) -> None:
+        super().__init__(mode)
+        self._connection.execute("RESET threads")
+        self._connection.register("trades", market.trades)
+        self._connection.register("close", market.close)
+        self._connection.register("indexes", market.index)
+
+    def rows(self) -> str:
+        """SQL for the trades, joined."""
+        return _ENRICHED
+
+
+class JoinedPolars(polars.Adapter):
+    """Polars over the trades of a market, with as many threads as it takes by itself.
+
+    Arrow data are taken over before any time is measured. The join with the static tables and
+    the quantities that predicates compare are computed once for many queries, and as a part of
+    the lazy query for a single one.
+    """
+
+    name = "polars"
+
+    def __init__(self, mode: str, market: Market) -> None:
+        super().__init__(mode)
+        self._trades = pl.DataFrame(pl.from_arrow(market.trades)).set_sorted("ts")
+        close, index = (pl.DataFrame(pl.from_arrow(table)) for table in market.tables.values())
+        # Symbols are few: one join of the trades is cheaper than two.
+        self._symbols = close.join(index, on="symbol")
+
+    def rows(self) -> pl.LazyFrame:
+        """The trades, joined; slices by hand may take them in any order."""
+        price, vol, close = pl.col("price"), pl.col("vol"), pl.col("cp")
+        order: Literal["left"] | None = None if self.mode == "slices" else "left"
+        joined = (
+            self._trades.lazy()
+            .join(self._symbols.lazy(), on="symbol", maintain_order=order)
+            .select(
+                pl.col("ts").cast(pl.Int64),
+                "vol",
+                "r3000",
+                "r2000",
+                "r1000",
+                amount=price * vol,
+                moved=(price - close).abs() / close,
+            )
+        )
+        return joined.collect().lazy() if len(self._job["queries"]) > 1 else joined
+
+
+Peer = JoinedDuckDB | JoinedPolars
+
+
+def peers_of(market: Market) -> list[Peer]:
+    """Both peers, each in both ways: as its users would write it, and with slices by hand."""
+    kinds: tuple[type[Peer], ...] = (JoinedPolars, JoinedDuckDB)
+    return [kind(mode, market) for kind in kinds for mode in ("", "slices")]
 
 
 def market(rows: int | None) -> Market:
@@ -41,15 +110,30 @@ def asked(size: int) -> Workload:
     return Workload("C regular", workload("C regular", 16).queries[:1])
 
 
+def spelled(query: SharedQuery) -> Spec:
+    """A query as peers are asked it: its windows *end* on the slide."""
+    spec = spec_of(query)
+    return replace(spec, aggregates=(TOTAL,), offset=-spec.range % spec.slide)
+
+
 @cache
 def _prepared(rows: int | None, size: int) -> Prepared:
     return prepare(market(rows), asked(size))
 
 
 def our_answers(rows: int | None, size: int) -> tuple[dict[str, pa.Table], float]:
-    """Our results, and how long their plan took."""
+    """Our results as peers give them, and how long their plan took."""
     prepared = _prepared(rows, size)
-    return prepared.run()[0], prepared.planning
+    found = {
+        name: pa.table(
+            {
+                "window_start": table.column("window_start").cast(pa.int64()),
+                TOTAL.name: table.column("value"),
+            }
+        )
+        for name, table in prepared.run()[0].items()
+    }
+    return found, prepared.planning
 
 
 def run_ours(rows: int | None, size: int) -> int:
@@ -62,24 +146,19 @@ def beside_peers(
 ) -> tuple[Section, list[Check]]:
     """Time both peers and ours in turn, for one query and for many."""
     trades = market(rows)
-    peers: list[Peer] = [PolarsPeer(trades), DuckDBPeer(trades)]
     lines: list[tuple[str, ...]] = []
     checks: list[Check] = []
     timed: list[tuple[Timing, ...]] = []
     for size in sizes:
         step(f"beside DuckDB and polars, queries: {size}")
-        queries = asked(size).queries
+        queries = [spelled(query) for query in asked(size).queries]
         answers, planning = process.call(our_answers, rows, size)
-        ways = {peer.name: _best_way(peer, queries, answers) for peer in peers}
-        sides: dict[str, Callable[[], Any]] = {
-            _OURS: partial(process.call, run_ours, rows, size),
-            **{
-                peer.name: _compared_once(peer, queries, ways[peer.name], answers) for peer in peers
-            },
-        }
-        timings = measure(sides, repeats=repeats)
         about = {_OURS: f"cells; planning took {planning * 1e3:,.0f} ms more"}
-        about |= {peer.name: f"{ways[peer.name]}; {peer.threads} threads" for peer in peers}
+        sides: dict[str, Callable[[], Any]] = {_OURS: partial(process.call, run_ours, rows, size)}
+        for name, peer in _faster(peers_of(trades), queries, answers).items():
+            about[name] = answered(peer, queries, answers)
+            sides[name] = peer.run
+        timings = measure(sides, repeats=repeats)
         lines += _lines(size, timings, about)
         checks += _checks(size, timings)
         timed.append(tuple(replace(each, side=f"{size}, {side}") for side, each in timings.items()))
@@ -88,61 +167,35 @@ def beside_peers(
     return Section(title, columns, tuple(lines), tuple(timed)), checks
 
 
-def _best_way(peer: Peer, queries: Sequence[SharedQuery], answers: Mapping[str, pa.Table]) -> str:
-    """The way that answers a part of the queries fastest, answers having been compared.
+def _faster(
+    peers: Sequence[Peer], queries: Sequence[Spec], answers: Mapping[str, pa.Table]
+) -> dict[str, Peer]:
+    """By name, the way that answers a part of the queries faster."""
+    some = queries[:: max(len(queries) // 32, 1)][:32]
+    taken: dict[str, tuple[float, Peer]] = {}
+    for peer in peers:
+        answered(peer, some, answers)
+        seconds = _seconds(peer)
+        if peer.name not in taken or seconds < taken[peer.name][0]:
+            taken[peer.name] = seconds, peer
+    return {name: peer for name, (_, peer) in taken.items()}
 
-    Ways that come near the fastest on a few queries are tried on more: what is done once for all
-    queries, such as the join, would hide how they differ.
-    """
-    few, more = (queries[:: max(len(queries) // count, 1)][:count] for count in (4, 32))
-    for way in peer.ways:
-        check_close(peer.answer(few, way), few, answers, f"{peer.name}, {way}")
-    first = {way: _fastest(peer, few, way) for way in peer.ways}
-    near = [way for way in peer.ways if first[way] <= _NEAR * min(first.values())]
-    return min(near, key=lambda way: _fastest(peer, more, way))
+
+def answered(peer: Peer, queries: Sequence[Spec], answers: Mapping[str, pa.Table]) -> str:
+    """How a peer answers queries, which it is given to be timed; its answers are compared."""
+    how = peer.prepare({"queries": [query.plain() for query in queries]})
+    check_same(peer.name, dict(peer.tables(peer.run())), answers, queries)
+    return how
 
 
-def _fastest(peer: Peer, queries: Sequence[SharedQuery], way: str) -> float:
+def _seconds(peer: Peer) -> float:
     """Seconds of the faster of two runs."""
     taken: list[float] = []
     for _ in range(2):
         begin = time.perf_counter()
-        peer.answer(queries, way)
+        peer.run()
         taken.append(time.perf_counter() - begin)
     return min(taken)
-
-
-def _compared_once(
-    peer: Peer, queries: Sequence[SharedQuery], way: str, answers: Mapping[str, pa.Table]
-) -> Callable[[], object]:
-    """Answers all queries; the first time, which is not measured, answers are compared."""
-    first = iter([True])
-
-    def run() -> None:
-        found = peer.answer(queries, way)
-        if next(first, False):
-            check_close(found, queries, answers, f"{peer.name}, {way}")
-
-    return run
-
-
-def check_close(
-    found: Sequence[pa.Table],
-    queries: Sequence[SharedQuery],
-    answers: Mapping[str, pa.Table],
-    about: str,
-) -> None:
-    """Refuse to time different answers: the same windows, and sums that differ by rounding only."""
-    for query, theirs in zip(queries, found, strict=True):
-        ours = answers[query.name]
-        starts = ours.column("window_start").cast(pa.int64()).to_numpy()
-        same = np.array_equal(starts, theirs.column("window_start").cast(pa.int64()).to_numpy())
-        assert same, f"{about}: {query.name} has other windows: {theirs}, not {ours}"
-        wanted, got = (table.column("value").to_numpy() for table in (ours, theirs))
-        wrong = np.flatnonzero(~np.isclose(got, wanted, rtol=_CLOSE, atol=0))
-        assert wrong.size == 0, (
-            f"{about}: {query.name}, window {wrong[0]}: {got[wrong[0]]}, not {wanted[wrong[0]]}"
-        )
 
 
 def _lines(

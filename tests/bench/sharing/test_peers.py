@@ -5,53 +5,43 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from muntin_bench.peers.compare import AnswersDifferError
 from muntin_bench.sharing.data import hour
-from muntin_bench.sharing.duckdb_peer import DuckDBPeer
-from muntin_bench.sharing.peers import asked, check_close
-from muntin_bench.sharing.polars_peer import PolarsPeer
+from muntin_bench.sharing.peers import Peer, answered, asked, peers_of, spelled
 from muntin_bench.sharing.rows import columns_of, sums
-from muntin_bench.sharing.workloads import workload
+from muntin_bench.sharing.workloads import SharedQuery, workload
 
 MARKET = hour(3000, symbols=30)
-PEERS = [PolarsPeer(MARKET), DuckDBPeer(MARKET)]
-QUERIES = (*workload("C low sharing", 20).queries, *workload("A", 1).queries)
+PEERS = peers_of(MARKET)
+QUERIES = workload("C low sharing", 20).queries
+NO_PREDICATE = workload("A", 1).queries
 
 
-@pytest.fixture(scope="module")
-def answers() -> dict[str, pa.Table]:
-    columns = columns_of(MARKET)
-    schema = pa.schema({"window_start": pa.int64(), "value": pa.float64()})
-    return {query.name: pa.table(sums(query, columns), schema) for query in QUERIES[:20]}
+def expected(query: SharedQuery) -> pa.Table:
+    """What the rows say, window by window."""
+    schema = pa.schema({"window_start": pa.int64(), "total": pa.float64()})
+    return pa.table(sums(query, columns_of(MARKET)), schema)
 
 
-@pytest.mark.parametrize("count", [1, 20])
-@pytest.mark.parametrize(("peer", "way"), [(peer, way) for peer in PEERS for way in peer.ways])
-def test_all_ways_give_the_same_windows(
-    peer: PolarsPeer | DuckDBPeer, way: str, count: int, answers: dict[str, pa.Table]
-) -> None:
-    chosen = QUERIES[:count]
-    check_close(peer.answer(chosen, way), chosen, answers, way)
+@pytest.mark.parametrize("chosen", [QUERIES[:1], QUERIES, NO_PREDICATE])
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: f"{peer.name} {peer.mode}")
+def test_all_ways_give_the_same_windows(peer: Peer, chosen: tuple[SharedQuery, ...]) -> None:
+    specs = [spelled(query) for query in chosen]
+    how = answered(peer, specs, {query.name: expected(query) for query in chosen})
+    assert ("slices" in how) == (peer.mode == "slices")
 
 
-@pytest.mark.parametrize("peer", PEERS)
-def test_a_query_without_a_predicate(peer: PolarsPeer | DuckDBPeer) -> None:
-    starts, values = sums(QUERIES[-1], columns_of(MARKET))
-    for way in peer.ways:
-        [found] = peer.answer(QUERIES[-1:], way)
-        assert found.column("window_start").to_pylist() == starts
-        assert found.column("value").to_pylist() == pytest.approx(values, rel=1e-9)
-
-
-def test_a_different_answer_fails_loudly(answers: dict[str, pa.Table]) -> None:
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: f"{peer.name} {peer.mode}")
+def test_a_different_answer_fails_loudly(peer: Peer) -> None:
     query = QUERIES[0]
-    right = answers[query.name]
-    wrong = right.column("value").to_pylist()
+    right = expected(query)
+    wrong = right.column("total").to_pylist()
     wrong[1] *= 1.000001
-    other = right.set_column(1, "value", pa.array(wrong))
-    with pytest.raises(AssertionError, match="someone: q0000, window 1"):
-        check_close([other], [query], answers, "someone")
-    with pytest.raises(AssertionError, match="other windows"):
-        check_close([right.slice(1)], [query], answers, "someone")
+    other = right.set_column(1, "total", pa.array(wrong))
+    with pytest.raises(AnswersDifferError, match="query q0000 total is"):
+        answered(peer, [spelled(query)], {query.name: other})
+    with pytest.raises(AnswersDifferError, match="rows, not"):
+        answered(peer, [spelled(query)], {query.name: right.slice(1)})
 
 
 def test_one_query_is_one_of_many() -> None:

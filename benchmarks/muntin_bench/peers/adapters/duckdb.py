@@ -17,7 +17,7 @@ class Adapter:
     """
 
     def __init__(self, mode: str) -> None:
-        self._form = _sliced if mode == "slices" else _copied
+        self.mode, self._form = mode, _sliced if mode == "slices" else _copied
         self._connection = import_module("duckdb").connect()
         self._connection.execute("SET threads = 2; SET TimeZone = 'UTC'")
 
@@ -29,17 +29,18 @@ class Adapter:
     def run(self) -> list[pa.Table]:
         """Answer all queries."""
         queries = self._job["queries"]
-        columns = "".join(f", {name}" for name in self._job["columns"] if name != "ts")
         kind = "TABLE" if len(queries) > 1 else "VIEW"
-        self._connection.execute(
-            f"CREATE TEMP {kind} events AS SELECT epoch_us(ts) AS ts{columns} "
-            f"FROM read_parquet('{self._job['data']}')"
-        )
+        self._connection.execute(f"CREATE TEMP {kind} events AS {self.rows()}")
         try:
             found = (self._connection.sql(self._form(query)) for query in queries)
             return [each.to_arrow_table() for each in found]
         finally:
             self._connection.execute(f"DROP {kind} events")
+
+    def rows(self) -> str:
+        """SQL for the rows that queries read, their times in microseconds."""
+        columns = "".join(f", {name}" for name in self._job["columns"] if name != "ts")
+        return f"SELECT epoch_us(ts) AS ts{columns} FROM read_parquet('{self._job['data']}')"
 
     def tables(self, found: list[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
         """The answers by name."""
@@ -49,7 +50,7 @@ class Adapter:
 
 def _copied(query: dict[str, Any]) -> str:
     """Copy each row into all of its windows, then group."""
-    size, slide = query["range"], query["slide"]
+    size, slide, offset = query["range"], query["slide"], query["offset"]
     keys = "".join(f", {name}" for name in query["groups"])
     chosen = ", ".join(map(_spelled, query["aggregates"]))
     # A condition begins with the column that it is about.
@@ -58,9 +59,9 @@ def _copied(query: dict[str, Any]) -> str:
     read = dict.fromkeys(name for name in needed if name not in query["groups"])
     columns = keys + "".join(f", {name}" for name in read)
     return f"""
-        SELECT number * {slide} AS window_start{keys}, {chosen}
-        FROM (SELECT unnest(range((ts - {size}) // {slide} + 1, ts // {slide} + 1)) AS number
-                     {columns}
+        SELECT number * {slide} + {offset} AS window_start{keys}, {chosen}
+        FROM (SELECT unnest(range((ts - {offset} - {size}) // {slide} + 1,
+                                  (ts - {offset}) // {slide} + 1)) AS number{columns}
               FROM events {_where(query)})
         GROUP BY number{keys}"""
 
@@ -75,8 +76,8 @@ def _sliced(query: dict[str, Any]) -> str:
     """Aggregate the slices between window edges, then the slices of each window."""
     if any(each["function"] not in ("count", "sum") for each in query["aggregates"]):
         raise NotImplementedError("slices by hand are added up: counts and sums only")
-    size, slide = query["range"], query["slide"]
-    whole, rest = divmod(size, slide)
+    slide, offset = query["slide"], query["offset"]
+    whole, rest = divmod(query["range"], slide)
     keys = "".join(f", {name}" for name in query["groups"])
     partials = ", ".join(
         f"{each['function']}({each['column']}) AS {each['name']}" for each in query["aggregates"]
@@ -84,10 +85,10 @@ def _sliced(query: dict[str, Any]) -> str:
     finals = ", ".join(f"sum({each['name']}) AS {each['name']}" for each in query["aggregates"])
     names = ", ".join(each["name"] for each in query["aggregates"])
     return f"""
-        SELECT number * {slide} AS window_start{keys}, {finals}
+        SELECT number * {slide} + {offset} AS window_start{keys}, {finals}
         FROM (SELECT unnest(range(pane - {whole} + later, pane + 1)) AS number{keys}, {names}
-              FROM (SELECT ts // {slide} AS pane, (ts % {slide} >= {rest})::BIGINT AS later{keys},
-                           {partials}
+              FROM (SELECT (ts - {offset}) // {slide} AS pane,
+                           ((ts - {offset}) % {slide} >= {rest})::BIGINT AS later{keys}, {partials}
                     FROM events {_where(query)} GROUP BY pane, later{keys}))
         GROUP BY number{keys}"""
 

@@ -17,22 +17,27 @@ class Adapter:
     """
 
     def __init__(self, mode: str) -> None:
-        self._polars, self._mode = import_module("polars"), mode
+        self._polars, self.mode = import_module("polars"), mode
 
     def prepare(self, job: dict[str, Any]) -> str:
         """Take the path and the queries."""
         self._job = job
-        way = "slices, then windows" if self._mode == "slices" else "group_by_dynamic"
+        way = "slices, then windows" if self.mode == "slices" else "group_by_dynamic"
         return f"{way}; collect_all"
 
     def run(self) -> list[Any]:
         """Answer all queries."""
-        pl, queries = self._polars, self._job["queries"]
-        form = self._sliced if self._mode == "slices" else self._dynamic
-        read = pl.read_parquet(self._job["data"], columns=self._job["columns"])
-        rows = read.with_columns(pl.col("ts").cast(pl.Int64)).lazy().set_sorted("ts")
-        found: list[Any] = pl.collect_all([form(rows, query) for query in queries])
+        form = self._sliced if self.mode == "slices" else self._dynamic
+        rows = self.rows().set_sorted("ts")
+        queries = [form(rows, query) for query in self._job["queries"]]
+        found: list[Any] = self._polars.collect_all(queries)
         return found
+
+    def rows(self) -> Any:
+        """The rows that queries read, their times in microseconds."""
+        pl = self._polars
+        read = pl.read_parquet(self._job["data"], columns=self._job["columns"])
+        return read.with_columns(pl.col("ts").cast(pl.Int64)).lazy()
 
     def tables(self, found: list[Any]) -> Iterator[tuple[str, pa.Table]]:
         """The answers by name."""
@@ -42,12 +47,12 @@ class Adapter:
     def _dynamic(self, rows: Any, query: dict[str, Any]) -> Any:
         size, slide = query["range"], query["slide"]
         # Without an offset, windows that start before the first row are left out.
-        before = -(-size // slide) * slide
+        before = -(-size // slide) * slide - query["offset"]
         grouped = self._filtered(rows, query).group_by_dynamic(
             "ts",
             every=f"{slide}i",
             period=f"{size}i",
-            offset=f"-{before}i",
+            offset=f"{-before}i",
             group_by=query["groups"] or None,
         )
         return grouped.agg(self._partials(query)).rename({"ts": "window_start"})
@@ -56,9 +61,10 @@ class Adapter:
         """Aggregate the slices between window edges, then the slices of each window."""
         if any(each["function"] not in ("count", "sum") for each in query["aggregates"]):
             raise NotImplementedError("slices by hand are added up: counts and sums only")
-        pl, slide = self._polars, query["slide"]
+        pl, slide, offset = self._polars, query["slide"], query["offset"]
         whole, rest = divmod(query["range"], slide)
         ts, keys = pl.col("ts"), query["groups"]
+        ts = ts - offset if offset else ts
         later = (ts % slide >= rest).cast(pl.Int64)
         slices = (
             self._filtered(rows, query)
@@ -71,7 +77,7 @@ class Adapter:
         return (
             copies.group_by("number", *keys)
             .agg(pl.col(name).sum() for name in names)
-            .with_columns(window_start=pl.col("number") * slide)
+            .with_columns(window_start=pl.col("number") * slide + offset)
         )
 
     def _filtered(self, rows: Any, query: dict[str, Any]) -> Any:
