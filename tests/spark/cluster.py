@@ -14,12 +14,13 @@ from pathlib import Path
 
 from muntin.spark.environment.java import find_java
 from muntin.spark.environment.settings import spark_home
+from quick_jvm import archived
 from spark import cluster_processes
 from spark.cluster_processes import command_of, end_session, free_ports, of_session, wait_for_port
 
 _EXECUTOR, _DAEMON = "CoarseGrainedExecutorBackend", "pyspark.daemon"
 # Small, and quick to start rather than fast later on.
-_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _launch(
         "JAVA_HOME": str(java.home),
         "SPARK_HOME": str(spark_home()),
         "SPARK_DAEMON_MEMORY": "192m",
-        "SPARK_DAEMON_JAVA_OPTS": _JVM,
+        "SPARK_DAEMON_JAVA_OPTS": f"{_JVM} {archived()}",
         "SPARK_LOCAL_IP": host,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
     }

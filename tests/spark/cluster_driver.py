@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import muntin
 from muntin.api import run
 from muntin.spark import session, ship, stop
+from quick_jvm import archived
 from spark.chaos_blows import Blow, StruckSink, carried_by_value, while_reading
 from spark.chaos_driver import QUERIES
 from spark.cluster_processes import die_with_parent
@@ -28,7 +29,7 @@ CONFIG = {
     "spark.driver.memory": "512m",
     "spark.driver.defaultJavaOptions": _JVM,
     "spark.executor.memory": "512m",
-    "spark.executor.defaultJavaOptions": _JVM,
+    "spark.executor.defaultJavaOptions": f"{_JVM} {archived()}",
     # Both executors are there before the first task.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
 }

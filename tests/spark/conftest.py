@@ -46,8 +46,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
             "spark.local.dir": str(folder / "local"),
             "spark.driver.memory": "1g",
-            # Tests are over before much of what a better compiler makes pays off.
-            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
+            # Tests are over before much of what a better compiler makes pays off, and what a
+            # collector does beside them, it does on their cores.
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         },
     )
     yield started

@@ -15,7 +15,7 @@ SCRIPT = """
 import os, sys, warnings
 import muntin.spark
 home = os.environ.get("JAVA_HOME")
-quick = "-XX:TieredStopAtLevel=1"
+quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 config = {"spark.driver.memory": "512m", "spark.driver.defaultJavaOptions": quick}
 for expected in sys.argv[1:]:
     session = muntin.spark.session(master="local[1]", config=config)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muntin._cache import cache_folder
-from muntin.spark.environment.archive import Archive, archive_for
+from muntin.spark.environment.archive import Archive, archive_of_sessions
 from muntin.spark.environment.doctor import check_packages
 from muntin.spark.environment.existing import refuse_connect, require_session
 from muntin.spark.environment.java import quiet_home, require_java
@@ -23,7 +23,6 @@ from muntin.spark.environment.settings import (
     default_settings,
     jvm_options,
     local_cores,
-    spark_home,
 )
 from muntin.spark.environment.shipping import ship as ship_to_workers
 from muntin.spark.interrupts import ctrl_c
@@ -126,10 +125,8 @@ def _start(app_name: str, master: str | None, given: dict[str, str]) -> SparkSes
     options = jvm_options(administered, given)
     if not (conf_folder() / "log4j2.properties").exists():
         options.append(f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"')
-    class_path = [settings.get("spark.driver.extraClassPath", ""), str(conf_folder())]
-    home = quiet_home(java, cache_folder()) or java.home
-    archive = archive_for(java, spark_home() / "jars", cache_folder(), [*class_path, str(home)])
-    with _java_home(home):
+    archive = archive_of_sessions(java, settings.get("spark.driver.extraClassPath", ""))
+    with _java_home(quiet_home(java, cache_folder()) or java.home):
         return _create_with(app_name, settings, options, archive)
 
 

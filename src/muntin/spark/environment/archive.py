@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from muntin.spark.environment.java import Java
+from muntin._cache import cache_folder
+from muntin.spark.environment.java import Java, quiet_home
+from muntin.spark.environment.settings import conf_folder, spark_home
 
 VARIABLE = "MUNTIN_CLASS_ARCHIVE"
 # The JVM writes the header of an archive last, so a file that begins with this is whole.
@@ -88,6 +90,19 @@ class Archive:
             if _age(attempt) < _PATIENCE or _is_running(attempt.read_text(encoding="utf-8")):
                 return False
         return False
+
+
+def archive_of_sessions(java: Java, class_path: str = "") -> Archive | None:
+    """The archive of all sessions with this Java; None where none can be made.
+
+    Args:
+        java: The runtime.
+        class_path: What a session adds to Spark's own.
+    """
+    folder = cache_folder()
+    home = quiet_home(java, folder) or java.home
+    more = [class_path, str(conf_folder()), str(home)]
+    return archive_for(java, spark_home() / "jars", folder, more)
 
 
 def archive_for(
