@@ -97,38 +97,3 @@ def test_what_is_not_a_constant_is_refused(value: object) -> None:
     ask = stream.prepare("SELECT sum(v) AS s FROM t [RANGE 9] WHERE k = ?")
     with pytest.raises(muntin.MuntinError, match="cannot be a constant"):
         ask(value)
-
-
-def test_one_group_is_read_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers of one cell are put together without columns; columns say the same."""
-    rnd = random.Random(3)
-    keep = (
-        "CREATE KEEP r AS SELECT k, sum(v), max(v), min(v), sum(x), avg(x), max(x), min(x), min(k)"
-        " FROM t [RANGE 500 SLIDE 3] GROUP BY k CUT (v > 4)"
-    )
-    stream = muntin.stream(QUERY, {**COLUMNS, "x": "float64"}, lateness=40, keeps=keep)
-    big = [1, 2, 3, 2**40, -5, 2**62, -(2**63), 2**63 - 1, 0]
-    strange = [1e300, -1e-300, float("inf"), float("nan"), 0.1, -0.0]
-    for number in range(30):
-        ticks = [10 * number + rnd.randint(-30, 10) for _ in range(12)]
-        stream.feed(
-            pa.table(
-                {
-                    "ts": [max(tick, 0) for tick in ticks],
-                    "k": [rnd.choice("ab") for _ in ticks],
-                    "v": [rnd.choice([rnd.randint(-9, 9), None, big[number % 9]]) for _ in ticks],
-                    "x": [rnd.choice(strange[: 1 + number // 5]) for _ in ticks],
-                }
-            )
-        )
-    calls = "sum(v) AS sv, max(v) AS mv, min(v) AS lv, sum(x) AS sx, avg(x) AS ax, max(x) AS mx,"
-    calls += " min(x) AS lx, min(k) AS mk, count(*) AS n"
-    for _ in range(60):
-        length, key = rnd.randint(1, 300), rnd.choice(["a", "b", "none"])
-        where = rnd.choice(["", " AND v > 4"])
-        sql = f"SELECT {calls} FROM t [RANGE {length} ALIGNED] WHERE k = '{key}'{where}"
-        found = stream.ask(sql, timeout=PATIENCE)
-        with monkeypatch.context() as patched:
-            patched.setattr("muntin.synopses.reading.gathered.in_one_cell", lambda *_: None)
-            again = stream.ask(sql, timeout=PATIENCE)
-        assert str(found.table.to_pylist()) == str(again.table.to_pylist())

@@ -6,13 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import is_
 from typing import Any
 
 import pyarrow as pa
 from sqlglot.tokenizer_core import Token, TokenType
 
-from muntin.display import count
 from muntin.errors import DataError, MuntinError, QueryError, QuestionError, did_you_mean
 from muntin.queries import Question, read_question
 from muntin.queries.asking.questions import quick_words_of, shape_of, whole_number
@@ -21,9 +21,9 @@ from muntin.synopses.fit import Fit, UnfitError, fit, problems_of, would_do
 from muntin.synopses.keeps.kept import Kept
 from muntin.synopses.keeps.latest_rows import RowVersion
 from muntin.synopses.keeps.replica import Version
-from muntin.synopses.placement import Placed, as_of, placed_window, refusal
+from muntin.synopses.placement import Placed, placed_window, refusal
 from muntin.synopses.prepared import Prepared
-from muntin.synopses.reading import Budget, Reading
+from muntin.synopses.reading import Budget, OneRow, Reading, one_row
 from muntin.synopses.reading.latest_rows import RowReader
 from muntin.windows import DurationLike, duration
 
@@ -43,6 +43,11 @@ class Versions:
 
     by_name: Mapping[str, Version] = field(default_factory=dict)
     rows: Mapping[str, RowVersion] = field(default_factory=dict)
+
+    @cached_property
+    def kept(self) -> tuple[Kept, ...]:
+        """The keeps of slices."""
+        return tuple([version.kept for version in self.by_name.values()])
 
     def of_rows(self, source: str, several: bool) -> list[RowVersion]:
         """The latest rows that are kept of one stream."""
@@ -67,7 +72,15 @@ class _Shape:
     free: frozenset[int]
     # The words of constants that are not free.
     fixed: tuple[int, ...]
-    fits: dict[Hashable, list[Fit]] = field(default_factory=dict)
+    fits: dict[Hashable, _Fitted] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """How keeps answer a question; ``row`` where a single one does, from plain numbers."""
+
+    fits: list[Fit]
+    row: OneRow | None
 
 
 @dataclass(frozen=True)
@@ -79,10 +92,8 @@ class _Memory:
 
     def is_of(self, versions: Versions) -> bool:
         """Whether the keeps are still the same."""
-        held = versions.by_name.values()
-        return len(held) == len(self.kept) and all(
-            version.kept is each for version, each in zip(held, self.kept, strict=True)
-        )
+        held = versions.kept
+        return len(held) == len(self.kept) and all(map(is_, held, self.kept))
 
 
 class Asking:
@@ -180,24 +191,27 @@ class Asking:
         if shape.question.query.window.measure == "rows":
             return self._of_rows(shape.question, sql, words, versions, budget)
         try:
-            fits = self._fits(shape, sql, words, versions)
+            fitted = self._fits(shape, sql, words, versions)
         except QueryError as error:
             raise problems_of(error) from None
         question = shape.question
-        chosen, placed = self._choose(fits, question, words, versions)
+        chosen, placed = self._choose(fitted.fits, question, words, versions)
         version = versions.by_name[chosen.kept.name.lower()]
-        keys = [_key_value(words[place]) for place, _ in chosen.keys]
-        limit = _limit(question, sql, words)
-        reading = Reading(version, chosen, keys, None if placed is None else placed.window, budget)
-        read = reading.read(limit)
+        keys = [words[place].text for place, _ in chosen.keys]
+        window = None if placed is None else placed.window
+        read = None
+        if fitted.row is not None and window is not None:
+            read = fitted.row.read(version, keys, window)
+        if read is None:
+            limit = _limit(question, sql, words)
+            read = Reading(version, chosen, keys, window, budget).read(limit)
         return {
             "table": read.table,
             "exact": read.exact,
             "covers": None if placed is None else placed.covers,
-            "as_of": as_of(version),
+            "as_of": version.as_of,
             "batch": version.moment.batch,
-            "source": f"{version.kept.label} ({count(len(version.blocks), 'block')}, "
-            f"{count(version.entries, 'entry')})",
+            "source": version.source,
             "rows": read.rows,
         }
 
@@ -221,7 +235,7 @@ class Asking:
         # Another thread may go on with other keeps meanwhile: what it remembers is not for these.
         memory = self._memory
         if not memory.is_of(versions):
-            memory = _Memory(tuple(version.kept for version in versions.by_name.values()))
+            memory = _Memory(versions.kept)
             self._memory = memory
         key = shape_of(words)
         found = memory.shapes.get(key)
@@ -236,9 +250,7 @@ class Asking:
                 memory.shapes[key] = found
         return found
 
-    def _fits(
-        self, shape: _Shape, sql: str, words: Sequence[Token], versions: Versions
-    ) -> list[Fit]:
+    def _fits(self, shape: _Shape, sql: str, words: Sequence[Token], versions: Versions) -> _Fitted:
         """How keeps answer the question; the reason why none does is raised."""
         constants = tuple([words[place].text for place in shape.fixed])
         known = shape.fits.get(constants)
@@ -257,11 +269,12 @@ class Asking:
         if not fits:
             near = max(reasons, key=lambda each: each[0])
             raise refusal(question, near[2], near[1])
+        found = _Fitted(fits, one_row(fits[0]) if len(fits) == 1 else None)
         with self._lock:
             if len(shape.fits) >= _MOST_FITS:
                 shape.fits.clear()
-            shape.fits[constants] = fits
-        return fits
+            shape.fits[constants] = found
+        return found
 
     def _nothing(self, question: Question, versions: Versions) -> MuntinError:
         source = question.query.source
@@ -276,6 +289,9 @@ class Asking:
         self, fits: Sequence[Fit], question: Question, words: Sequence[Token], versions: Versions
     ) -> tuple[Fit, Placed | None]:
         """The keep that answers exactly with the widest slices, or else with the finest."""
+        if len(fits) == 1:
+            version = versions.by_name[fits[0].kept.name.lower()]
+            return fits[0], placed_window(version, question, words)
         found: list[tuple[bool, bool, int, Fit, Placed | None]] = []
         refused: list[MuntinError] = []
         for each in fits:
@@ -357,7 +373,3 @@ def _limit(question: Question, sql: str, words: Sequence[Token]) -> int | None:
         return question.limit
     found = whole_number(words[place].text)
     return read_question(sql, words).limit if found is None else found
-
-
-def _key_value(word: Token) -> str:
-    return str(word.text)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from muntin.predicates.regions import NOWHERE
 _MOST = 1 << 20
 
 
-class Wanted(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Wanted:
     """By the number of a cell: whether all rows of it satisfy a condition, and whether some may."""
 
     inner: Bools
     outer: Bools
 
-    @property
+    @cached_property
     def is_exact(self) -> bool:
         """Whether each cell is inside or outside."""
         return bool((self.inner == self.outer).all())

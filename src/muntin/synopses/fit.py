@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from muntin._typing import Ints
 from muntin.errors import QueryError
 from muntin.expressions import Bound, Evaluator, bind
 from muntin.expressions.tree import Column
@@ -104,7 +106,12 @@ class Fit:
             return None
         return tuple(names[root.name] for root in roots if isinstance(root, Column))
 
-    @property
+    @cached_property
+    def places(self) -> Ints:
+        """Where the parts of its aggregates are, ascending; the count of rows is the first."""
+        return np.array(sorted({0, *(at for each in self.calls for at in each.columns)}))
+
+    @cached_property
     def is_bounded(self) -> bool:
         """Whether some aggregate is never exact: counts of a TimeGram are, and nothing else."""
         return any(each.is_gram and each.call.aggregate.name != "count" for each in self.calls)

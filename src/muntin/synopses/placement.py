@@ -15,7 +15,7 @@ from muntin.expressions import Evaluator, bind
 from muntin.plan.timeline import Timeline
 from muntin.queries import Question
 from muntin.queries.asking.questions import instant_number
-from muntin.synopses.answer import AsOf, Covers
+from muntin.synopses.answer import Covers
 from muntin.synopses.fit import would_do
 from muntin.synopses.keeps.kept import Kept
 from muntin.synopses.keeps.replica import Version
@@ -35,12 +35,6 @@ class Placed:
     end: int
     window: Window
     covers: Covers
-
-
-def as_of(version: Version) -> AsOf:
-    """How far the stream was at a version."""
-    shown, moment = version.kept.shown, version.moment
-    return AsOf(shown(moment.latest), shown(moment.watermark))
 
 
 def placed_window(version: Version, question: Question, words: Sequence[Token]) -> Placed | None:

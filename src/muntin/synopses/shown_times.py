@@ -33,6 +33,8 @@ def shower(timeline: Timeline) -> Callable[[int | None], Any]:
         return timeline.from_ticks(np.array([tick])).to_pylist()[0]
 
     zone = getattr(exact(0), "tzinfo", None)
+    # Where every hour has the same offset, there is no rule to look up.
+    epoch = _EPOCH.replace(tzinfo=zone) if str(zone) == "UTC" else _EPOCH
     is_plain = timeline.plain
     is_time = pa.types.is_timestamp(timeline.type) and timeline.type.unit != "ns"
 
@@ -45,9 +47,9 @@ def shower(timeline: Timeline) -> Callable[[int | None], Any]:
         if not is_time:
             return exact(tick)
         try:
-            time = _EPOCH + dt.timedelta(microseconds=tick)
+            time = epoch + dt.timedelta(microseconds=tick)
         except OverflowError:
             return exact(tick)
-        return time if zone is None else time.replace(tzinfo=dt.UTC).astimezone(zone)
+        return time if time.tzinfo is zone else time.replace(tzinfo=dt.UTC).astimezone(zone)
 
     return show

@@ -86,7 +86,8 @@ class ExtremeColumn(PartColumn):
 
     def result(self) -> pa.Array:
         """The values, NULL where there is none."""
-        return self.values.decode(np.where(self.seen(), self.codes(), 0), self.seen())
+        seen = self.seen()
+        return self.values.decode(np.where(seen, self.codes(), 0), seen)
 
     def merge(self, cells: Ints, other: Self) -> None:
         """Keep the more extreme value."""

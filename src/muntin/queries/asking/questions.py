@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -109,11 +109,18 @@ class QuickWords(list[Token]):
     shape: Shape
 
 
+class Constant(NamedTuple):
+    """A word of a text that was not cut into words: its kind, and what it says."""
+
+    token_type: TokenType
+    text: str
+
+
 # Digits of other scripts are not numbers of SQL.
 _LITERAL = re.compile(r"(?<!\w)'([^']*)'|(?<![\w.])([0-9]+)(?![\w.])")
-_PLAIN = re.compile(r"[^\"`\\?]*")
+# Words whose ends depend on more than themselves, and comments.
+_ODD = re.compile(r"[\"'`?]|--|/\*")
 _MOST_TEMPLATES = 512
-_UNKNOWN = object()
 
 
 @dataclass(frozen=True)
@@ -121,12 +128,13 @@ class _Template:
     """Texts that differ in constants: the words of the first one, and which are constants."""
 
     words: list[Token]
-    places: list[int]
+    places: list[tuple[int, TokenType]]
     shape: Shape
 
 
-# None for texts whose constants cannot be told without cutting them into words.
-_templates: dict[str, _Template | None] = {}
+# By what stands between the constants, and which of these are numbers; None for texts whose
+# constants cannot be told without cutting them into words.
+_templates: dict[tuple[str | bool, ...], _Template | None] = {}
 
 
 def quick_words_of(text: str) -> list[Token]:
@@ -136,34 +144,35 @@ def quick_words_of(text: str) -> list[Token]:
     >>> [word.text for word in quick_words_of("SELECT max(v) FROM s [RANGE 8] WHERE k = 'b'")[9:]]
     ['8', ']', 'WHERE', 'k', '=', 'b']
     """
-    if not isinstance(text, str) or not _PLAIN.fullmatch(text) or "--" in text or "/*" in text:
+    if not isinstance(text, str) or "\\" in text:
         return words_of(text)
-    constants: list[str] = []
-
-    def blank(found: re.Match[str]) -> str:
-        string, number = found.groups()
-        constants.append(number if string is None else string)
-        # A number and a string in one place are different questions.
-        return "?" if string is None else "'?'"
-
-    template = _LITERAL.sub(blank, text)
-    known = _templates.get(template, _UNKNOWN)
-    if known is _UNKNOWN:
-        words = words_of(text)
-        places = [at for at, word in enumerate(words) if word.token_type in _CONSTANTS]
-        is_plain = [words[at].text for at in places] == constants
-        if len(_templates) >= _MOST_TEMPLATES:
-            _templates.clear()
-        _templates[template] = _Template(words, places, shape_of(words)) if is_plain else None
-        return words
-    if not isinstance(known, _Template):
-        return words_of(text)
+    pieces = _LITERAL.split(text)
+    strings, numbers = pieces[1::3], pieces[2::3]
+    # A number and a string in one place are different questions.
+    key = (*pieces[::3], *[each is None for each in strings])
+    known = _templates.get(key)
+    if known is None:
+        return words_of(text) if key in _templates else _first_words(text, key, pieces)
     found = QuickWords(known.words)
     found.shape = known.shape
-    for at, constant in zip(known.places, constants, strict=True):
-        word = found[at]
-        found[at] = Token(word.token_type, constant, word.line, word.col, word.start, word.end)
+    for (at, kind), string, number in zip(known.places, strings, numbers, strict=True):
+        found[at] = Constant(kind, number if string is None else string)  # type: ignore[call-overload]
     return found
+
+
+def _first_words(text: str, key: tuple[str | bool, ...], pieces: list[str]) -> list[Token]:
+    """The words of a text, remembered for those that differ in constants."""
+    words = words_of(text)
+    places = [(at, word.token_type) for at, word in enumerate(words)
+              if word.token_type in _CONSTANTS]  # fmt: skip
+    constants = [b if a is None else a for a, b in zip(pieces[1::3], pieces[2::3], strict=True)]
+    is_plain = [words[at].text for at, _ in places] == constants and not any(
+        map(_ODD.search, pieces[::3])
+    )
+    if len(_templates) >= _MOST_TEMPLATES:
+        _templates.clear()
+    _templates[key] = _Template(words, places, shape_of(words)) if is_plain else None
+    return words
 
 
 def source_of(text: str) -> str:

@@ -13,7 +13,9 @@ from muntin._typing import Bools, Ints
 from muntin.aggregates.algebra import Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn, Slide
+from muntin.aggregates.columns.sums import SumColumn
 from muntin.engine.slices.radix_sort import sort_entries
+from muntin.synopses.directory import Line
 from muntin.synopses.keeps.slides import slide_of
 
 # Up to so many groups are looked up one by one; more are found by a mask over all runs.
@@ -32,9 +34,8 @@ class Entries(NamedTuple):
 class Block:
     """Entries of a stretch of time. The entries of one group and cell are a *run*, by slice.
 
-    What answers any range of a run is made when first asked for, by the ``synopsis`` of the keep:
-    if it names none, running totals where parts can be subtracted, so that a range is one
-    difference, and a scan of the range for all others.
+    A directory of blocks reads counts, sums and extremes. What answers any range of a run of other
+    parts, or of a keep that names its ``synopsis``, is made when first asked for.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Block:
         self._ends = np.append(firsts, slices.size)
         self._synopsis = synopsis
         self._slides: list[Slide | None] = [None] * len(columns)
+        self._line: Line | None = None
         self.lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -113,6 +115,16 @@ class Block:
                 if stop > start:
                     found.append((start, stop))
             run += 1
+        return found
+
+    @property
+    def line(self) -> Line:
+        """What a directory has of it, made when first asked for."""
+        found = self._line
+        if found is None:
+            with self.lock:
+                runs = (self.groups, self.codes, self._ends, self.slices)
+                found = self._line = Line((self.first, self.last), runs, self.columns)
         return found
 
     def slide(self, column: int) -> Slide:
@@ -178,6 +190,8 @@ def _search(
 def merged(parts: Sequence[Part], pieces: Sequence[Entries]) -> Entries:
     """The entries of several pieces, sorted; those of one group, cell and slice are combined.
 
+    Carries of sums are settled, so that nobody does it while they are read.
+
     >>> none = np.empty(0, np.int64)
     >>> merged((), [Entries(none, none, none, ())]).slices.tolist()
     []
@@ -202,4 +216,7 @@ def merged(parts: Sequence[Part], pieces: Sequence[Entries]) -> Entries:
             [piece.columns[place] for piece in pieces],
         )
         columns.append(column)
+    for each in columns:
+        if isinstance(each, SumColumn):
+            each.settle()
     return Entries(groups[kept], codes[kept], slices[kept], tuple(columns))

@@ -20,6 +20,8 @@ from muntin._typing import Ints
 from muntin.display import count
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.partials import PartialBatch
+from muntin.synopses.answer import AsOf
+from muntin.synopses.directory import Directory
 from muntin.synopses.keeps.block import Block, Entries, merged
 from muntin.synopses.keeps.kept import Kept
 from muntin.synopses.keeps.shared_extremes import Latest, SharedExtremes
@@ -137,10 +139,30 @@ class Version:
             return None
         return self.kept.ceil(self.since + 1)
 
-    @property
+    @cached_property
     def entries(self) -> int:
         """How many entries there are."""
         return sum(map(len, self.blocks))
+
+    @cached_property
+    def source(self) -> str:
+        """What answers say they come from."""
+        held = f"{count(len(self.blocks), 'block')}, {count(self.entries, 'entry')}"
+        return f"{self.kept.label} ({held})"
+
+    @cached_property
+    def as_of(self) -> AsOf:
+        """How far the stream was."""
+        shown = self.kept.shown
+        return AsOf(shown(self.moment.latest), shown(self.moment.watermark))
+
+    @cached_property
+    def directory(self) -> Directory | None:
+        """What reads all blocks at once; None where there are none, or the keep says how."""
+        if not self.blocks or self.kept.keep.synopsis is not None:
+            return None
+        lines = [block.line for block in self.blocks]
+        return Directory(lines, self.blocks[0].columns, self.entries)
 
     @property
     def nbytes(self) -> int:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
-
 import numpy as np
 
 from muntin._compiled import compiled
 from muntin._typing import Ints
-from muntin.aggregates.algebra import Part
 from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.codes import NOTHING
 from muntin.aggregates.columns.column import AdditiveColumn, PartColumn, Slide
-from muntin.aggregates.columns.counts import CountColumn
 from muntin.aggregates.columns.extremes import ExtremeColumn
-from muntin.aggregates.columns.sums import LOAD_LIMIT, SumColumn
 from muntin.aggregates.exact.limbs import differences, running_totals
 
 # So few ranges are computed without a kernel: one that gives up the interpreter's lock for
@@ -88,62 +82,6 @@ class Scans:
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         found = [least[start:end].min() for start, end in pairs]
         return self.column.of_codes(np.array(found, np.int64))
-
-
-Spans = Sequence[tuple[Slide, int, int]]
-
-
-def in_one_cell(part: Part, spans: Spans) -> PartColumn | None:
-    """A column of one cell that combines ranges of entries of several columns.
-
-    None where that takes more than adding and comparing numbers.
-
-    >>> from muntin.aggregates.columns.counts import CountColumn
-    >>> part = Part("count", ())
-    >>> slides = [slide_of(CountColumn(part, np.arange(size)), None) for size in (10, 4)]
-    >>> in_one_cell(part, [(slides[0], 3, 8), (slides[1], 0, 2)]).counts.tolist()
-    [26]
-    """
-    if not spans:
-        return empty(part, 1)
-    kinds = {type(slide) for slide, _, _ in spans}
-    if kinds == {RunningTotals}:
-        return _one_total(part, cast("list[tuple[RunningTotals, int, int]]", spans))
-    if kinds != {Scans}:
-        return None
-    columns = [cast("Scans", slide).column for slide, _, _ in spans]
-    least = min(
-        int(column.least[start:end].min())
-        for column, (_, start, end) in zip(columns, spans, strict=True)
-    )
-    return columns[0].one_code(least)
-
-
-def _one_total(part: Part, spans: Sequence[tuple[RunningTotals, int, int]]) -> PartColumn | None:
-    if isinstance(spans[0][0].column, CountColumn):
-        counted = 0
-        for slide, start, end in spans:
-            totals = slide.totals[0]
-            counted += int(totals[end, 0]) - int(totals[start, 0])
-        return CountColumn(part, np.array([counted], np.int64))
-    columns = [slide.column for slide, _, _ in spans]
-    sums = [column for column in columns if type(column) is SumColumn]
-    listed = [slide.totals[-1] for slide, _, _ in spans]
-    if len(sums) < len(columns) or any(
-        each.specials is not None
-        or each.base != sums[0].base
-        or rows.shape[1] != listed[0].shape[1]
-        for each, rows in zip(sums, listed, strict=True)
-    ):
-        return None
-    load = sum(max(column.load, 1) * (end - start)
-               for column, (_, start, end) in zip(sums, spans, strict=True))  # fmt: skip
-    if load > LOAD_LIMIT:
-        return None
-    limbs = np.zeros((1, listed[0].shape[1]), np.int64)
-    for rows, (_, start, end) in zip(listed, spans, strict=True):
-        limbs[0] += rows[end] - rows[start]
-    return SumColumn(part, limbs, sums[0].base, load, None)
 
 
 @compiled

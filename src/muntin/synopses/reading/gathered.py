@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from muntin._compiled import compilations
 from muntin._typing import Bools, Ints
 from muntin.aggregates.columns.by_part import empty
@@ -16,7 +18,6 @@ from muntin.errors import QuestionError
 from muntin.synopses.fit import Fit
 from muntin.synopses.keeps.block import FEW, Block
 from muntin.synopses.keeps.replica import Version
-from muntin.synopses.keeps.slides import in_one_cell
 from muntin.synopses.reading.groups import AnswerRows
 
 # A stretch of slices, and the cells of them that are taken.
@@ -107,13 +108,12 @@ class Gathered:
         self._window = window
         self._budget = budget
         chosen = rows.chosen
-        # One row of few entries is put together without any array.
         is_single = chosen is not None and chosen.size == 1 and rows.size == 1
         self._single = int(chosen[0]) if is_single and chosen is not None else None
         self._pieces: dict[tuple[Kind, int], list[Piece]] = {}
         self._runs: dict[tuple[int, int], Ints] = {}
+        self._directed: set[int] = set()
         self._places: dict[tuple[int, int, int], list[_Place]] = {}
-        self._spans: dict[tuple[int, int, int], list[tuple[Block, int, int]]] = {}
         self._gathered: dict[tuple[int, int], PartColumn] = {}
 
     def pieces(self, kind: Kind, condition: int) -> list[Piece]:
@@ -137,6 +137,10 @@ class Gathered:
         """One part of every row of the answer, from the slices and cells of some pieces."""
         key = column, id(pieces)
         found = self._gathered.get(key)
+        if found is None and id(pieces) not in self._directed:
+            self._directed.add(id(pieces))
+            self._direct(pieces)
+            found = self._gathered.get(key)
         if found is None:
             found = self._gathered[key] = self._gather(column, pieces)
             self._budget.check()
@@ -148,22 +152,29 @@ class Gathered:
         assert isinstance(found, CountColumn)
         return found.counts
 
+    def _direct(self, pieces: list[Piece]) -> None:
+        """Read the parts that a directory has, all of them at once."""
+        directory = self._version.directory
+        if directory is None or not pieces:
+            return
+        rows, places = self._rows, self._fit.places
+        taken = (rows.chosen, rows.numbers, rows.size)
+        for low, high, wanted in pieces:
+            found = directory.gather(places, wanted, taken, (low, high))
+            for column, part in zip(places.tolist(), found, strict=True):
+                if part is None:
+                    continue
+                earlier = self._gathered.setdefault((column, id(pieces)), part)
+                if earlier is not part:
+                    earlier.merge(np.arange(rows.size), part)
+            self._budget.check()
+
     def _gather(self, column: int, pieces: Sequence[Piece]) -> PartColumn:
-        part = self._fit.kept.node.accumulators[column].part
         if self._single is not None and len(pieces) == 1:
             shared = self._shared(self._single, column, pieces[0])
             if shared is not None:
                 return shared
-        if self._single is not None:
-            spans = [
-                (block.slide(column), start, end)
-                for piece in pieces
-                for block, start, end in self._spans_of(self._single, piece)
-            ]
-            found = in_one_cell(part, spans)
-            if found is not None:
-                return found
-        total = empty(part, self._rows.size)
+        total = empty(self._fit.kept.node.accumulators[column].part, self._rows.size)
         for piece in pieces:
             for place in self._places_of(piece):
                 total.merge(place.rows, place.block.slide(column)(place.starts, place.ends))
@@ -177,21 +188,6 @@ class Gathered:
         if extremes is None or high <= latest.newest or low > latest.newest:
             return None
         return extremes.one_cell(latest, column, group, wanted, low)
-
-    def _spans_of(self, group: int, piece: Piece) -> list[tuple[Block, int, int]]:
-        """The ranges of entries that blocks have of one group."""
-        low, high, wanted = piece
-        key = low, high, id(wanted)
-        found = self._spans.get(key)
-        if found is None:
-            found = [
-                (block, start, end)
-                for block in self._version.blocks
-                if block.last >= low and block.first < high
-                for start, end in block.spans(group, wanted, low, high)
-            ]
-            self._spans[key] = found
-        return found
 
     def _places_of(self, piece: Piece) -> list[_Place]:
         low, high, wanted = piece

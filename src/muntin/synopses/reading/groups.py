@@ -42,7 +42,7 @@ class AnswerRows:
 
 def answer_rows(version: Version, fit: Fit, keys: Sequence[Any]) -> AnswerRows:
     """The rows of an answer; ``keys`` are the constants that group columns are compared with."""
-    chosen = _chosen(version, fit, keys)
+    chosen = chosen_groups(version, fit, keys)
     if not fit.groups:
         return AnswerRows(chosen, None, (), 1)
     columns = version.groups.columns(version.count)
@@ -51,6 +51,8 @@ def answer_rows(version: Version, fit: Fit, keys: Sequence[Any]) -> AnswerRows:
     taken = iter(plain if chosen is None else [each.take(pa.array(chosen)) for each in plain])
     computed = iter(_computed(fit, columns, places))
     found = [next(taken) if isinstance(each, int) else next(computed) for each in fit.groups]
+    if fit.is_finest and chosen is None:
+        return AnswerRows(chosen, places, tuple(found), places.size)
     numbers = np.full(version.count, -1, np.int64)
     if fit.is_finest:
         numbers[places] = np.arange(places.size)
@@ -60,7 +62,7 @@ def answer_rows(version: Version, fit: Fit, keys: Sequence[Any]) -> AnswerRows:
     return AnswerRows(chosen, numbers, joined.keys, joined.count)
 
 
-def _chosen(version: Version, fit: Fit, keys: Sequence[Any]) -> Ints | None:
+def chosen_groups(version: Version, fit: Fit, keys: Sequence[Any]) -> Ints | None:
     """The groups that satisfy the conditions on group columns; None for all."""
     groups, count = version.groups, version.count
     listed: Ints | None = None

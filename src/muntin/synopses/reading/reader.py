@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,16 +27,7 @@ from muntin.synopses.reading.gathered import NOTHING, Budget, Gathered, Piece, W
 from muntin.synopses.reading.grams import enclosed_by_gram, estimate
 from muntin.synopses.reading.groups import answer_rows
 from muntin.synopses.reading.having import may_hold
-from muntin.synopses.reading.table import ALIGNED_HINT, answer_table, in_order
-
-
-@dataclass(frozen=True)
-class Read:
-    """What was read: the rows, whether they are exact, and how many rows went into them."""
-
-    table: pa.Table
-    exact: bool
-    rows: int
+from muntin.synopses.reading.table import ALIGNED_HINT, Read, answer_table, in_order
 
 
 class Reading:

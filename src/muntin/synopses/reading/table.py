@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,15 @@ ALIGNED_HINT = "ask with ALIGNED, as in [RANGE '7 minutes' ALIGNED], for the win
 
 # The least and the greatest that an aggregate may be, by its place in the question.
 Bounds = Mapping[int, tuple[pa.Array, pa.Array]]
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read: the rows, whether they are exact, and how many rows went into them."""
+
+    table: pa.Table
+    exact: bool
+    rows: int
 
 
 def answer_table(fit: Fit, shown: Sequence[pa.Array], bounds: Bounds | None) -> pa.Table:
@@ -85,8 +95,9 @@ def _order(table: pa.Table, order: Sequence[Ordering]) -> pa.Array:
     for place, each in enumerate(order):
         column = table.column(each.column)
         way = "descending" if each.descending else "ascending"
-        columns[f"null {place}"] = pc.is_null(column)
-        listed.append((f"null {place}", "descending" if each.nulls_first else "ascending"))
+        if column.null_count:
+            columns[f"null {place}"] = pc.is_null(column)
+            listed.append((f"null {place}", "descending" if each.nulls_first else "ascending"))
         if pa.types.is_floating(column.type):
             columns[f"nan {place}"] = pc.is_nan(column).fill_null(False)
             listed.append((f"nan {place}", way))
