@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.queries.asking.questions import quick_words_of, shape_of, words_of
+from muntin.queries.asking.words import quick_words_of, shape_of, words_of
 from muntin.synopses.asking import Asking
 
 COLUMNS = {"ts": "int64", "k": "string", "v": "int64"}

@@ -11,11 +11,12 @@ from operator import is_
 from typing import Any
 
 import pyarrow as pa
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from muntin.errors import DataError, MuntinError, QueryError, QuestionError, did_you_mean
 from muntin.queries import Question, read_question
-from muntin.queries.asking.questions import quick_words_of, shape_of, whole_number
+from muntin.queries.asking.questions import whole_number
+from muntin.queries.asking.words import Word, quick_words_of, shape_of
 from muntin.synopses.answer import ISOLATIONS, Answer, Isolation
 from muntin.synopses.fit import Fit, UnfitError, fit, problems_of, would_do
 from muntin.synopses.keeps.kept import Kept
@@ -90,10 +91,9 @@ class _Memory:
     kept: tuple[Kept, ...]
     shapes: dict[Hashable, _Shape] = field(default_factory=dict)
 
-    def is_of(self, versions: Versions) -> bool:
+    def is_of(self, kept: tuple[Kept, ...]) -> bool:
         """Whether the keeps are still the same."""
-        held = versions.kept
-        return len(held) == len(self.kept) and all(map(is_, held, self.kept))
+        return len(kept) == len(self.kept) and all(map(is_, kept, self.kept))
 
 
 class Asking:
@@ -150,7 +150,7 @@ class Asking:
         return Prepared(sql, lambda words: self._answer_or_others(sql, words, *options))
 
     def _answer_or_others(
-        self, sql: str, words: Sequence[Token], isolation: Isolation, seconds: float, rows: int
+        self, sql: str, words: Sequence[Word], isolation: Isolation, seconds: float, rows: int
     ) -> Answer:
         try:
             return self._answer(sql, words, isolation, seconds, rows)
@@ -165,7 +165,7 @@ class Asking:
                 raise error from None
 
     def _answer(
-        self, sql: str, words: Sequence[Token], isolation: Isolation, seconds: float, rows: int
+        self, sql: str, words: Sequence[Word], isolation: Isolation, seconds: float, rows: int
     ) -> Answer:
         began = time.perf_counter()
         budget = Budget.of(seconds, rows)
@@ -184,7 +184,7 @@ class Asking:
         return Answer(**found, isolation=said, milliseconds=took)
 
     def _once(
-        self, sql: str, words: Sequence[Token], versions: Versions, budget: Budget
+        self, sql: str, words: Sequence[Word], versions: Versions, budget: Budget
     ) -> dict[str, Any]:
         """The answer from given versions, all but how long it took."""
         shape = self._shape(sql, words, versions)
@@ -219,7 +219,7 @@ class Asking:
         self,
         question: Question,
         sql: str,
-        words: Sequence[Token],
+        words: Sequence[Word],
         versions: Versions,
         budget: Budget,
     ) -> dict[str, Any]:
@@ -230,11 +230,11 @@ class Asking:
             question, words, held, budget, limit, lambda: read_question(sql, words)
         )
 
-    def _shape(self, sql: str, words: Sequence[Token], versions: Versions) -> _Shape:
+    def _shape(self, sql: str, words: Sequence[Word], versions: Versions) -> _Shape:
         """The question of these words, or of others that differ in constants."""
         # Another thread may go on with other keeps meanwhile: what it remembers is not for these.
         memory = self._memory
-        if not memory.is_of(versions):
+        if not memory.is_of(versions.kept):
             memory = _Memory(versions.kept)
             self._memory = memory
         key = shape_of(words)
@@ -250,7 +250,7 @@ class Asking:
                 memory.shapes[key] = found
         return found
 
-    def _fits(self, shape: _Shape, sql: str, words: Sequence[Token], versions: Versions) -> _Fitted:
+    def _fits(self, shape: _Shape, sql: str, words: Sequence[Word], versions: Versions) -> _Fitted:
         """How keeps answer the question; the reason why none does is raised."""
         constants = tuple([words[place].text for place in shape.fixed])
         known = shape.fits.get(constants)
@@ -286,7 +286,7 @@ class Asking:
         )
 
     def _choose(
-        self, fits: Sequence[Fit], question: Question, words: Sequence[Token], versions: Versions
+        self, fits: Sequence[Fit], question: Question, words: Sequence[Word], versions: Versions
     ) -> tuple[Fit, Placed | None]:
         """The keep that answers exactly with the widest slices, or else with the finest."""
         if len(fits) == 1:
@@ -350,7 +350,7 @@ def _free(question: Question, held: Sequence[Kept]) -> frozenset[int]:
     return frozenset(place for place in free if place is not None)
 
 
-def _fixed(words: Sequence[Token], free: frozenset[int]) -> tuple[int, ...]:
+def _fixed(words: Sequence[Word], free: frozenset[int]) -> tuple[int, ...]:
     """The words of constants that a question is bound with."""
     kinds = (TokenType.STRING, TokenType.NUMBER)
     places = (place for place, word in enumerate(words) if word.token_type in kinds)
@@ -367,7 +367,7 @@ def _is_key(kept: Kept, name: str, question: Question) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _limit(question: Question, sql: str, words: Sequence[Token]) -> int | None:
+def _limit(question: Question, sql: str, words: Sequence[Word]) -> int | None:
     place = question.free.limit
     if place is None:
         return question.limit

@@ -7,6 +7,7 @@ microseconds; here it is one call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,8 +34,10 @@ _NUMBERS, _WIDTH, _BASE, _TOTALS = range(4)
 _STEP = 4
 # Widths that stand for an extreme, and for a part that only its own column can combine.
 _EXTREME, _OTHER = -1, -2
-# Blocks of so many entries have running totals; shorter runs are added up as fast.
-_MANY = 1 << 15
+# Blocks of so many entries have running totals once so many questions have added up their groups:
+# by then that took as long as making them. Short runs are added up as fast.
+_MANY = 1 << 18
+_OFTEN = 4
 _SHORT = 32
 
 
@@ -49,6 +52,7 @@ class Line:
         # What is added up, by the place of its part, and its running totals.
         self._rows: dict[int, Ints] = {}
         self._totals: dict[int, Ints] = {}
+        self._asked: Counter[int] = Counter()
         line = [*bounds, groups.size, *map(self._address, (groups, codes, ends, slices))]
         for place, column in enumerate(columns):
             line += self._part(place, column)
@@ -73,14 +77,20 @@ class Line:
         self._held.append(np.ascontiguousarray(array, np.int64))
         return _address(self._held[-1])
 
-    def totals(self, place: int) -> int:
-        """Where the running totals of a part are, made when first asked for; 0 if it has none."""
-        rows = self._rows.get(place)
-        if rows is None:
-            return 0
-        if place not in self._totals:
-            self._totals.setdefault(place, running_totals(rows))
-        return _address(self._totals[place])
+    def note(self, places: Sequence[int]) -> bool:
+        """Take note that all groups of some parts were read; whether there are totals anew."""
+        due = []
+        for place in places:
+            self._asked[place] += 1
+            if self._asked[place] >= _OFTEN and place in self._rows and place not in self._totals:
+                due.append(place)
+        for place in due:
+            self._totals.setdefault(place, running_totals(self._rows[place]))
+        return bool(due)
+
+    def totals(self) -> list[tuple[int, int]]:
+        """The parts that have running totals, and where these are."""
+        return [(place, _address(totals)) for place, totals in list(self._totals.items())]
 
 
 def _address(array: Ints) -> int:
@@ -102,7 +112,8 @@ class Directory:
         self._columns = columns
         self._entries = entries
         self._long = [(at, line) for at, line in enumerate(lines) if line.is_long]
-        self._totalled: set[int] = set()
+        for at, line in self._long:
+            self._fill(at, line)
 
     def gather(
         self,
@@ -121,8 +132,10 @@ class Directory:
         """
         chosen, numbers, size = rows
         places = columns.tolist()
+        if size > 1:
+            self._note(places)
         found, forms = _gather(
-            self._ready(places),
+            self._table,
             columns,
             wanted,
             _NONE if chosen is None else chosen,
@@ -144,8 +157,7 @@ class Directory:
         self, columns: Ints, wanted: Bools, group: Ints, window: tuple[int, int]
     ) -> Numbers | None:
         """As `gather`, of one group: the numbers themselves; None where one takes more."""
-        table = self._ready(columns.tolist())
-        found, forms = _gather(table, columns, wanted, group, False, _NONE, 1, *window)
+        found, forms = _gather(self._table, columns, wanted, group, False, _NONE, 1, *window)
         numbers, at = found.tolist(), 0
         parts = Numbers()
         parts.bases = []
@@ -158,15 +170,16 @@ class Directory:
             at += taken
         return parts
 
-    def _ready(self, places: Sequence[int]) -> Ints:
-        """The table, with running totals of some parts in blocks of many entries."""
-        if self._long and not self._totalled.issuperset(places):
-            for place in places:
-                for at, line in self._long:
-                    # One number: a reader meanwhile has it or adds up.
-                    self._table[at, _HEAD + _STEP * place + _TOTALS] = line.totals(place)
-                self._totalled.add(place)
-        return self._table
+    def _note(self, places: Sequence[int]) -> None:
+        """Take note that parts of many groups are read: long blocks get totals of them."""
+        for at, line in self._long:
+            if line.note(places):
+                self._fill(at, line)
+
+    def _fill(self, at: int, line: Line) -> None:
+        for place, address in line.totals():
+            # One number: a reader meanwhile has it or adds up.
+            self._table[at, _HEAD + _STEP * place + _TOTALS] = address
 
     def _part(
         self, like: PartColumn, values: Ints, shape: tuple[int, int], base: int

@@ -116,7 +116,7 @@ class Fit:
         """Whether some aggregate is never exact: counts of a TimeGram are, and nothing else."""
         return any(each.is_gram and each.call.aggregate.name != "count" for each in self.calls)
 
-    @property
+    @cached_property
     def is_finest(self) -> bool:
         """Whether its groups are the keep's, each once."""
         places = [each for each in self.groups if isinstance(each, int)]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from muntin.errors import MuntinError, Problem, QueryError, QuestionError
 from muntin.expressions import Evaluator, bind
 from muntin.plan.timeline import Timeline
 from muntin.queries import Question
 from muntin.queries.asking.questions import instant_number
+from muntin.queries.asking.words import Word
 from muntin.synopses.answer import Covers
 from muntin.synopses.fit import would_do
 from muntin.synopses.keeps.kept import Kept
@@ -27,17 +27,14 @@ from muntin.windows import duration_text
 _REMEMBERED = 4096
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A window in ticks, and the slices of a keep that it takes."""
+class Placed(NamedTuple):
+    """A window: the slices of a keep that it takes, and what they cover."""
 
-    start: int
-    end: int
     window: Window
     covers: Covers
 
 
-def placed_window(version: Version, question: Question, words: Sequence[Token]) -> Placed | None:
+def placed_window(version: Version, question: Question, words: Sequence[Word]) -> Placed | None:
     """The window that is asked for; None while the stream has no row.
 
     Raises:
@@ -49,20 +46,21 @@ def placed_window(version: Version, question: Question, words: Sequence[Token]) 
     if end is None:
         return None
     start = end - length
-    first, last = kept.slice_of(start), kept.slice_of(end - 1) + 1
+    outer = kept.slice_of(start), kept.slice_of(end - 1) + 1
     whole = kept.floor(start), kept.ceil(end)
+    if length > kept.span or (version.reach is not None and whole[0] < version.reach):
+        raise _beyond(version, question, length, whole[0])
+    covers = Covers(kept.shown(whole[0]), kept.shown(whole[1]))
     if question.aligned:
-        start, end = whole
-    _check_span(version, question, length, whole[0])
+        return Placed(Window(outer, outer), covers)
     inner = (kept.slice_of(start - 1) + 1, kept.slice_of(end))
     if moment.latest is None or end > moment.latest:
         # No row lies behind it.
-        inner = (inner[0], last)
-    covers = Covers(kept.shown(whole[0]), kept.shown(whole[1]))
-    return Placed(start, end, Window((first, last), inner), covers)
+        inner = (inner[0], outer[1])
+    return Placed(Window(outer, inner), covers)
 
 
-def _length(question: Question, words: Sequence[Token], kept: Kept) -> int:
+def _length(question: Question, words: Sequence[Word], kept: Kept) -> int:
     window = question.query.window
     if question.free.range is not None:
         word = words[question.free.range]
@@ -84,7 +82,7 @@ def _ticks(text: str, is_string: bool, timeline: Timeline) -> int:
     return window.range
 
 
-def _end(question: Question, words: Sequence[Token], version: Version) -> int | None:
+def _end(question: Question, words: Sequence[Word], version: Version) -> int | None:
     moment = version.moment
     if question.as_of == "latest":
         return None if moment.latest is None else moment.latest + 1
@@ -123,27 +121,28 @@ def _as_of_hint(timeline: Timeline) -> str:
     return "write a number" if timeline.plain else "write it as in '2026-01-31 12:00:00'"
 
 
-def _check_span(version: Version, question: Question, length: int, first: int) -> None:
+def _beyond(version: Version, question: Question, length: int, first: int) -> QuestionError:
+    """Why a window is not all in what is kept."""
     kept = version.kept
-    if length > kept.keep.span:
-        text = _extent(kept, kept.keep.span)
-        raise refusal(question, version, f"its span is {text}", length)
+    if length > kept.span:
+        return refusal(question, version, f"its span is {_extent(kept, kept.span)}", length)
     shown = kept.shown
     if version.complete is not None and first < version.complete:
         since, then = version.complete, version.complete + length
-        raise QuestionError(
+        return QuestionError(
             f"keep {kept.name} began while the stream ran, and has all rows from "
             f"{shown(since)} on; the question reaches back to "
             f"{shown(first)}",
             hint=f"ask for a shorter RANGE, or once event time has reached {shown(then)}",
         )
-    if version.low is not None and first < version.low:
-        raise QuestionError(
-            f"keep {kept.name} has rows from {shown(version.low)} on; the question "
-            f"reaches back to {shown(first)}",
-            hint="ask for a later time, or keep more: "
-            + would_do(question, kept, kept.keep.span + version.low - first),
-        )
+    low = version.low
+    assert low is not None
+    return QuestionError(
+        f"keep {kept.name} has rows from {shown(low)} on; the question reaches back to "
+        f"{shown(first)}",
+        hint="ask for a later time, or keep more: "
+        + would_do(question, kept, kept.span + low - first),
+    )
 
 
 def _extent(kept: Kept, ticks: int) -> str:

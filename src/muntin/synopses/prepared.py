@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.errors import DataError
 from muntin.queries import read_question
-from muntin.queries.asking.questions import words_of
+from muntin.queries.asking.words import Word, words_of
 from muntin.synopses.answer import Answer
 from muntin.windows import duration, duration_text
 
@@ -20,7 +20,7 @@ from muntin.windows import duration, duration_text
 class Prepared:
     """A question that was read before, asked by calling it with the values of its ``?``."""
 
-    def __init__(self, sql: str, answer: Callable[[Sequence[Token]], Answer]) -> None:
+    def __init__(self, sql: str, answer: Callable[[Sequence[Word]], Answer]) -> None:
         self.sql = sql
         self._words = words_of(sql)
         self._answer = answer

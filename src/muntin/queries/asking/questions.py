@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from muntin.errors import QueryError
 from muntin.queries.analysis.select import analyze_window
+from muntin.queries.asking.words import CONSTANTS, QuickWords, Word, words_of
 from muntin.queries.query import Query
 from muntin.queries.reader import StatementReader
 from muntin.queries.report import Report
-from muntin.queries.source import Lines, check_text, shown
+from muntin.queries.source import Lines, shown
 from muntin.queries.sql.clauses import MAX_DIGITS, WindowClause
 from muntin.queries.sql.depth import deep_stack
-from muntin.queries.sql.dialect import Muntin, strip_comments, tokenizer
+from muntin.queries.sql.dialect import Muntin
 from muntin.queries.sql.keeps import QuestionGrammar
 from muntin.queries.sql.normalize import canonical_text, normalize
-from muntin.queries.sql.refusals import explain_token_error
 
 AsOf: TypeAlias = Literal["latest", "watermark", "at"]
 _NAME = "question"
-_CONSTANTS = (TokenType.STRING, TokenType.NUMBER)
 _LIMIT_HINT = "write LIMIT 10"
 _ORDER_HINT = "order by columns of the result, by their names"
 
@@ -85,134 +83,12 @@ class Question:
     partition: tuple[str, ...] = ()
 
 
-def words_of(text: str) -> list[Token]:
-    """The words of a question."""
-    reader = tokenizer()
-    try:
-        tokens = strip_comments(reader.tokenize(check_text(text, "a question")))
-    except QueryError:
-        raise
-    except Exception as error:
-        problem = explain_token_error(text, strip_comments(reader.tokens))
-        raise QueryError([problem]) from error
-    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
-        tokens.pop()
-    return tokens
-
-
-class QuickWords(list[Token]):
-    """Words of a text that differs from an earlier one in constants; only their places are its.
-
-    ``shape`` is what `shape_of` gives for them.
-    """
-
-    shape: Shape
-
-
-class Constant(NamedTuple):
-    """A word of a text that was not cut into words: its kind, and what it says."""
-
-    token_type: TokenType
-    text: str
-
-
-# Digits of other scripts are not numbers of SQL.
-_LITERAL = re.compile(r"(?<!\w)'([^']*)'|(?<![\w.])([0-9]+)(?![\w.])")
-# Words whose ends depend on more than themselves, and comments.
-_ODD = re.compile(r"[\"'`?]|--|/\*")
-_MOST_TEMPLATES = 512
-
-
-@dataclass(frozen=True)
-class _Template:
-    """Texts that differ in constants: the words of the first one, and which are constants."""
-
-    words: list[Token]
-    places: list[tuple[int, TokenType]]
-    shape: Shape
-
-
-# By what stands between the constants, and which of these are numbers; None for texts whose
-# constants cannot be told without cutting them into words.
-_templates: dict[tuple[str | bool, ...], _Template | None] = {}
-
-
-def quick_words_of(text: str) -> list[Token]:
-    """As `words_of`; where only constants are new, without cutting the text into words again.
-
-    >>> first = quick_words_of("SELECT max(v) FROM s [RANGE 7] WHERE k = 'a'")
-    >>> [word.text for word in quick_words_of("SELECT max(v) FROM s [RANGE 8] WHERE k = 'b'")[9:]]
-    ['8', ']', 'WHERE', 'k', '=', 'b']
-    """
-    if not isinstance(text, str) or "\\" in text:
-        return words_of(text)
-    pieces = _LITERAL.split(text)
-    strings, numbers = pieces[1::3], pieces[2::3]
-    # A number and a string in one place are different questions.
-    key = (*pieces[::3], *[each is None for each in strings])
-    known = _templates.get(key)
-    if known is None:
-        return words_of(text) if key in _templates else _first_words(text, key, pieces)
-    found = QuickWords(known.words)
-    found.shape = known.shape
-    for (at, kind), string, number in zip(known.places, strings, numbers, strict=True):
-        found[at] = Constant(kind, number if string is None else string)  # type: ignore[call-overload]
-    return found
-
-
-def _first_words(text: str, key: tuple[str | bool, ...], pieces: list[str]) -> list[Token]:
-    """The words of a text, remembered for those that differ in constants."""
-    words = words_of(text)
-    places = [(at, word.token_type) for at, word in enumerate(words)
-              if word.token_type in _CONSTANTS]  # fmt: skip
-    constants = [b if a is None else a for a, b in zip(pieces[1::3], pieces[2::3], strict=True)]
-    is_plain = [words[at].text for at, _ in places] == constants and not any(
-        map(_ODD.search, pieces[::3])
-    )
-    if len(_templates) >= _MOST_TEMPLATES:
-        _templates.clear()
-    _templates[key] = _Template(words, places, shape_of(words)) if is_plain else None
-    return words
-
-
 def source_of(text: str) -> str:
     """The stream that a question is about."""
     return read_question(text, words_of(text)).query.source
 
 
-class Shape:
-    """All words of a question but the constants, of which only the kinds; hashed once."""
-
-    __slots__ = ("_hash", "_words")
-
-    def __init__(self, words: tuple[Hashable, ...]) -> None:
-        self._words = words
-        self._hash = hash(words)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Shape) and self._words == other._words)
-
-
-def shape_of(tokens: Sequence[Token]) -> Shape:
-    """What questions that differ in constants have in common."""
-    if isinstance(tokens, QuickWords):
-        return tokens.shape
-    return Shape(
-        tuple(
-            [
-                token.token_type
-                if token.token_type in _CONSTANTS
-                else (token.token_type, token.text)
-                for token in tokens
-            ]
-        )
-    )
-
-
-def read_question(text: str, tokens: Sequence[Token]) -> Question:
+def read_question(text: str, tokens: Sequence[Word]) -> Question:
     """The question of a text that was cut into words.
 
     Raises:
@@ -223,15 +99,15 @@ def read_question(text: str, tokens: Sequence[Token]) -> Question:
     >>> question.as_of, question.limit, question.query.window.range, question.free.range
     ('watermark', 3, 7, 9)
     """
-    if isinstance(tokens, QuickWords):
-        tokens = words_of(text)
-    reader = StatementReader(Lines(text), QuestionGrammar(dialect=Muntin()), list(tokens))
+    is_quick = isinstance(tokens, QuickWords)
+    words = words_of(text) if is_quick else cast("list[Token]", list(tokens))
+    reader = StatementReader(Lines(text), QuestionGrammar(dialect=Muntin()), list(words))
     with deep_stack():
-        node = reader.parse() if tokens else None
+        node = reader.parse() if words else None
         report = reader.report
-        if not tokens:
+        if not words:
             report.add_at(0, "there is no question", "write SELECT ... FROM s [RANGE ...]")
-        found = None if node is None else _Reading(node, list(tokens), report).question()
+        found = None if node is None else _Reading(node, words, report).question()
     if found is None or report.problems:
         raise QueryError(report.problems)
     return found
@@ -328,7 +204,7 @@ class _Reading:
     def _place(self, node: exp.Expr | None) -> int | None:
         """Which word is all of a constant."""
         place = None if node is None else self.places.get(node.meta_get("start"))
-        if place is None or self.tokens[place].token_type not in _CONSTANTS:
+        if place is None or self.tokens[place].token_type not in CONSTANTS:
             return None
         # INTERVAL '5' MINUTE is one extent of several words.
         written = self.tokens[place].text

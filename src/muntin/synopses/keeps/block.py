@@ -58,8 +58,9 @@ class Block:
         self._ends = np.append(firsts, slices.size)
         self._synopsis = synopsis
         self._slides: list[Slide | None] = [None] * len(columns)
-        self._line: Line | None = None
         self.lock = threading.Lock()
+        runs = (self.groups, self.codes, self._ends, self.slices)
+        self.line = Line((self.first, self.last), runs, columns)
 
     def __len__(self) -> int:
         return int(self.slices.size)
@@ -115,16 +116,6 @@ class Block:
                 if stop > start:
                     found.append((start, stop))
             run += 1
-        return found
-
-    @property
-    def line(self) -> Line:
-        """What a directory has of it, made when first asked for."""
-        found = self._line
-        if found is None:
-            with self.lock:
-                runs = (self.groups, self.codes, self._ends, self.slices)
-                found = self._line = Line((self.first, self.last), runs, self.columns)
         return found
 
     def slide(self, column: int) -> Slide:

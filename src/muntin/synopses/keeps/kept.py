@@ -109,6 +109,11 @@ class Kept:
         return pa.schema([self.relation.schema.field(name) for name in self.key_names])
 
     @cached_property
+    def span(self) -> int:
+        """How long slices are kept, in ticks."""
+        return self.keep.span
+
+    @cached_property
     def _grid(self) -> tuple[int, int]:
         """Where slices begin, and how wide they are."""
         return self.keep.phase, self.keep.slide

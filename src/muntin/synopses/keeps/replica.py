@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Ints
 from muntin.display import count
+from muntin.engine.answers.group_keys import sort_order
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.partials import PartialBatch
 from muntin.synopses.answer import AsOf
@@ -46,6 +47,13 @@ class Moment:
     watermark: int | None = None
 
 
+class InOrder(NamedTuple):
+    """Groups in order of their keys: the rank of each by its number, and the keys by rank."""
+
+    ranks: Ints
+    keys: tuple[pa.Array, ...]
+
+
 class Groups:
     """The groups of a replica, numbered as they first appear, and their keys as columns."""
 
@@ -55,6 +63,8 @@ class Groups:
         self._lock = threading.Lock()
         self._columns = tuple(pa.array([], kind) for kind in types)
         self._read = 0
+        # The groups in order of some of their columns, and how many there were.
+        self._orders: dict[tuple[int, ...], tuple[int, InOrder]] = {}
         # The groups of each value, for columns that were asked by one, and how many were read.
         self._values: dict[int, tuple[dict[Any, list[int]], int]] = {}
 
@@ -79,6 +89,20 @@ class Groups:
                 self._values[place] = known, max(count, read)
         found = np.array(known.get(value, ()), np.int64)
         return found if read <= count else found[found < count]
+
+    def in_order(self, places: tuple[int, ...], count: int) -> InOrder:
+        """The first groups in order of some of their columns, which tell them apart."""
+        known = self._orders.get(places)
+        if known is not None and known[0] == count:
+            return known[1]
+        columns = self.columns(count)
+        keys = [columns[place] for place in places]
+        order = sort_order(keys)
+        ranks = np.empty(count, np.int64)
+        ranks[order.to_numpy()] = np.arange(count)
+        found = InOrder(ranks, tuple(key.take(order) for key in keys))
+        self._orders[places] = count, found
+        return found
 
     def columns(self, count: int) -> tuple[pa.Array, ...]:
         """The keys of the first groups, a column each."""
@@ -138,6 +162,12 @@ class Version:
         if self.since is None:
             return None
         return self.kept.ceil(self.since + 1)
+
+    @cached_property
+    def reach(self) -> int | None:
+        """The first tick from which whole slices are there and complete; None if all are."""
+        bounds = [each for each in (self.complete, self.low) if each is not None]
+        return max(bounds, default=None)
 
     @cached_property
     def entries(self) -> int:
@@ -223,6 +253,8 @@ class Replica:
             if groups is not self.version.groups:
                 self._shared = self._fresh_extremes()
         self.version = self._version(tuple(tidy), groups)
+        # Whoever asks first need not make it.
+        _ = self.version.directory
 
     def explain(self) -> str:
         """What is kept, and what that takes."""

@@ -62,8 +62,7 @@ class Budget:
             )
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """The slices of a window, by number: all that it touches, and those wholly inside it.
 
     Slices are taken from the first number to the last, which is not among them.

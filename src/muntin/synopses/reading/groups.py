@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +25,14 @@ class AnswerRows:
             has one row for all.
         keys: The group columns of the answer's rows.
         size: How many rows there are.
+        in_order: Whether the rows are in order of their keys.
     """
 
     chosen: Ints | None
     numbers: Ints | None
     keys: tuple[pa.Array, ...]
     size: int
+    in_order: bool = False
 
     def of(self, groups: Ints) -> Ints:
         """The rows of some of the groups."""
@@ -45,14 +47,15 @@ def answer_rows(version: Version, fit: Fit, keys: Sequence[Any]) -> AnswerRows:
     chosen = chosen_groups(version, fit, keys)
     if not fit.groups:
         return AnswerRows(chosen, None, (), 1)
+    if chosen is None and fit.is_finest:
+        ordered = version.groups.in_order(cast("tuple[int, ...]", fit.groups), version.count)
+        return AnswerRows(None, ordered.ranks, ordered.keys, version.count, in_order=True)
     columns = version.groups.columns(version.count)
     places = np.arange(version.count) if chosen is None else chosen
     plain = [columns[each] for each in fit.groups if isinstance(each, int)]
     taken = iter(plain if chosen is None else [each.take(pa.array(chosen)) for each in plain])
     computed = iter(_computed(fit, columns, places))
     found = [next(taken) if isinstance(each, int) else next(computed) for each in fit.groups]
-    if fit.is_finest and chosen is None:
-        return AnswerRows(chosen, places, tuple(found), places.size)
     numbers = np.full(version.count, -1, np.int64)
     if fit.is_finest:
         numbers[places] = np.arange(places.size)

@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from muntin.engine.rows.stage_a import StageA
 from muntin.errors import MuntinError, QueryError, QuestionError
 from muntin.queries import Keep, Question
-from muntin.queries.asking.questions import shape_of, whole_number
+from muntin.queries.asking.questions import whole_number
+from muntin.queries.asking.words import Word, shape_of
 from muntin.queries.sql.normalize import dotted, quote
 from muntin.synopses.answer import AsOf, Covers
 from muntin.synopses.fit import Fit, fit, problems_of
@@ -51,7 +52,7 @@ class RowReader:
     def answer(
         self,
         question: Question,
-        words: Sequence[Token],
+        words: Sequence[Word],
         held: Sequence[RowVersion],
         budget: Budget,
         limit: int | None,
@@ -103,7 +104,7 @@ class RowReader:
     def _plan(
         self,
         question: Question,
-        words: Sequence[Token],
+        words: Sequence[Word],
         kept: KeptRows,
         read: Callable[[], Question],
     ) -> _Planned:
@@ -151,7 +152,7 @@ def _planned(question: Question, kept: KeptRows) -> _Planned:
     return _Planned(kept, made, fitted, StageA(made.plan, {}))
 
 
-def _count(question: Question, words: Sequence[Token]) -> int:
+def _count(question: Question, words: Sequence[Word]) -> int:
     place = question.free.range
     found = None if place is None else whole_number(words[place].text)
     return question.query.window.range if found is None else found

@@ -67,7 +67,7 @@ class Reading:
         table = answer_table(fit, shown, bounds)
         if passed is not None:
             table = table.filter(pa.array(passed))
-        table = in_order(table, fit, limit)
+        table = in_order(table, fit, limit, is_sorted=self._rows.in_order)
         self._budget.check_rows(table.num_rows)
         return Read(table, exact, int(outer.sum()))
 

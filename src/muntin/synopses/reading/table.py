@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +21,7 @@ ALIGNED_HINT = "ask with ALIGNED, as in [RANGE '7 minutes' ALIGNED], for the win
 Bounds = Mapping[int, tuple[pa.Array, pa.Array]]
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """What was read: the rows, whether they are exact, and how many rows went into them."""
 
     table: pa.Table
@@ -77,15 +75,16 @@ def _check_width(fit: Fit, within: float, name: str, found: Sequence[pa.Array]) 
             )
 
 
-def in_order(table: pa.Table, fit: Fit, limit: int | None) -> pa.Table:
+def in_order(table: pa.Table, fit: Fit, limit: int | None, *, is_sorted: bool) -> pa.Table:
     """Rows in the order asked for, else by group; no more than there may be."""
-    order = fit.question.order
-    if order:
-        table = table.take(_order(table, order))
-    elif fit.groups and table.num_rows > 1:
+    if fit.question.order:
+        order = _order(table, fit.question.order)
+    elif fit.groups and table.num_rows > 1 and not is_sorted:
         groups = [table.column(place).combine_chunks() for place in range(len(fit.groups))]
-        table = table.take(sort_order(groups))
-    return table if limit is None else table.slice(0, limit)
+        order = sort_order(groups)
+    else:
+        return table if limit is None else table.slice(0, limit)
+    return table.take(order if limit is None else order.slice(0, limit))
 
 
 def _order(table: pa.Table, order: Sequence[Ordering]) -> pa.Array:
