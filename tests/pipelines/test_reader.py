@@ -165,7 +165,7 @@ def test_twenty_kinds_of_mistakes_are_all_reported(tmp_path: Path) -> None:
         (f"CREATE QUERY i AS SELECT count(*) AS n FROM s {W} JOIN d USING (k);", 1),
         (f"CREATE QUERY j AS SELECT count(*) AS n FROM s {W} JOIN s AS z USING (k);", 1),
         (f"CREATE QUERY k AS SELECT count(*) AS n FROM s {W} JOIN c USING (k);", 0),
-        (f"CREATE QUERY l AS SELECT sum(vv) AS n FROM t {W};", 0),
+        (f"CREATE QUERY l AS SELECT sum(vv) AS n FROM t {W};", 1),
         ("DROP QUERY nobody;", 1),
         (f"INSERT INTO oo SELECT count(*) AS n FROM s {W};", 1),
         ("CRATE QUERY z;", 1),
@@ -379,3 +379,23 @@ def test_what_is_wrong_with_a_keep(text: str, line: int, said: str) -> None:
     (problem,) = refused(RATE + text).problems
     assert problem.line == line
     assert said in problem.message
+
+
+def test_queries_are_checked_where_options_of_their_stream_are_wrong() -> None:
+    error = refused(f"""\
+CREATE STREAM trades (ts TIMESTAMP, symbol STRING, price DOUBLE)
+  WITH (format = 'csv', path = 'in', lateness = 'soon', nope = 1);
+CREATE QUERY a AS SELECT top_k(price, 0) AS t, top_k(pric, 3) AS u, sum(zz) AS s FROM trades {W};
+CREATE QUERY b AS SELECT id FROM trades [RANGE '1 minute'] WHERE symbol = 'A';
+CREATE KEEP k AS SELECT max(prize) FROM trades {W};
+""")
+    said = [(problem.line, problem.message.rpartition(": ")[2]) for problem in error.problems]
+    assert said == [
+        (2, "cannot read duration 'soon'"),
+        (2, "a csv stream has no option nope"),
+        (3, "top_k takes a whole number from 1 to 10,000, not 0"),
+        (3, "no column pric"),
+        (3, "no column zz"),
+        (4, "no column id in trades"),
+        (5, "no column prize"),
+    ]

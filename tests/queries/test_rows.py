@@ -195,3 +195,11 @@ def test_builder_refuses_subqueries_as_text_and_mixtures() -> None:
         s.select("a").join("t", "s.a = t.a", window=5, how="cross")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="no window"):
         query("q1").select("a")
+
+
+@pytest.mark.parametrize("sql", ["SELECT x FROM s [RANGE 5]", f"SELECT o.id {PAIR}"])
+def test_rows_are_not_limited_by_having(sql: str) -> None:
+    with pytest.raises(QueryError, match="LIMIT is not supported") as caught:
+        parse(f"{sql} LIMIT 3")
+    assert "WHERE" in str(caught.value)
+    assert "HAVING" not in str(caught.value)

@@ -153,6 +153,14 @@ def test_a_snapshot_resumes_identically() -> None:
         assert all(rows(found.table(each)) == rows(last.table(each)) for each in last)
 
 
+def test_a_snapshot_keeps_its_lateness() -> None:
+    stream = group([JOIN], lateness={"orders": 2, "payments": 5})
+    snapshot = stream.snapshot()
+    with pytest.raises(DataError, match="lateness is 2, and was 5 in the snapshot"):
+        group([JOIN], lateness=2, snapshot=snapshot)
+    group([JOIN], snapshot=snapshot)
+
+
 def test_queries_join_and_leave() -> None:
     stream = group(JOIN)
     stream.feed(orders((1, 7, 5.0)), "orders")

@@ -271,6 +271,18 @@ def test_a_snapshot_keeps_its_time_columns_and_zone() -> None:
     muntin.stream(TOTAL, PLAIN, timezone="UTC", snapshot=snapshot)
 
 
+def test_a_snapshot_keeps_its_lateness() -> None:
+    stream = muntin.stream(TOTAL, PLAIN, lateness=3)
+    stream.feed(rows((9, 1)))
+    snapshot = stream.snapshot()
+    with pytest.raises(DataError, match=r"lateness is 4, and was 3 in the snapshot"):
+        muntin.stream(TOTAL, PLAIN, lateness=4, snapshot=snapshot)
+    for given in ({}, {"lateness": 3}):
+        resumed = muntin.stream(TOTAL, PLAIN, snapshot=snapshot, **given)
+        resumed.feed(rows((7, 1), (5, 1)))
+        assert resumed.progress().late_rows == 1
+
+
 def test_what_changed_since_a_snapshot_follows_queries_that_join() -> None:
     stream = muntin.stream(TOTAL, PLAIN)
     stream.feed(rows((1, 1)))

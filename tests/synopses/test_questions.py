@@ -109,6 +109,7 @@ def test_sums_need_the_extremes_of_what_is_added(stream: Stream) -> None:
         ("SELECT x, max(v) FROM t [RANGE 9] GROUP BY x", "GROUP BY k, x"),
         ("SELECT max(nope) FROM t [RANGE 9]", "no column nope"),
         ("SELECT max(v) FROM t [RANGE 9 SLIDE 3]", "a question has no SLIDE"),
+        ("SELECT max(v) FROM t", "Hint: write FROM stream [RANGE '7 minutes'], or [ROWS 10]"),
         ("SELECT max(v) FROM t [ROWS 9]", "none of its rows are kept"),
         ("SELECT max(v) FROM t [RANGE '9 minutes']", "plain integer"),
         ("SELECT max(v) FROM t [RANGE 9 AS OF 'x']", "is not a time"),

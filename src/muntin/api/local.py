@@ -147,8 +147,8 @@ def stream(
         cap_bytes: How many bytes these may have.
         snapshot: What :meth:`Stream.snapshot` gave, to resume from: a whole one, or a list of a
             whole one and those taken since, each since the one before. The stream has the queries,
-            the lateness and the choices that it had at the last; if ``queries`` are others, those
-            that are new join and those that are missing leave.
+            the lateness and the choices that it had at the last; another ``lateness`` is refused.
+            If ``queries`` are others, those that are new join and those that are missing leave.
         keeps: What is kept to be asked, from the first batch on: ``CREATE KEEP`` statements, or
             what :func:`muntin.keep` makes. They may stand among the queries as well. See
             :meth:`Stream.keep`.
@@ -220,7 +220,7 @@ def stream(
             hint='give the columns of each by name, as in schema={"orders": ..., "payments": ...}',
         )
     # The engine brings numba, which takes longer to import than everything else together.
-    from muntin.streams import LiveEngine, Stream, check_resumed, unpacked  # noqa: PLC0415
+    from muntin.streams import LiveEngine, Stream, check_lateness, check_resumed, unpacked  # noqa: PLC0415
 
     asked = read_queries(queries)
     joined = read_tables(tables, zone.name)
@@ -246,6 +246,7 @@ def stream(
         plan, states, before = unpacked(snapshot)
         check_resumed(plan, columns, time, None if timezone is None else zone_named(timezone))
         engine = LiveEngine.restore(plan, states, tables=joined, optimizer=reviewer)
+        check_lateness(engine.lateness, plan.timeline, lateness)
         if [final.query for final in plan.finals] != list(asked):
             engine.replace(asked)
     engine.threads = pa.cpu_count()

@@ -54,19 +54,23 @@ class Declarations:
         self.problems: list[Problem] = []
 
     def stream(self, statement: CreateSource) -> StreamSpec | None:
-        """The stream, or None after its problems are kept."""
+        """The stream, after its problems are kept; None if not even queries can be checked.
+
+        Options with problems have their defaults: a file with problems is never run.
+        """
         reader, form, options = self._options(statement)
         schema = self._schema(statement, reader, form, options)
         stream = None
+        timeline = None
         if schema is not None:
-            self._check_stream(reader, schema, options)
-        if schema is not None and not reader.problems:
+            timeline = self._check_stream(reader, schema, options)
+        if schema is not None and timeline is not None:
             stream = StreamSpec(
                 name=statement.name,
                 format=form,
                 schema=schema,
                 declared=statement.columns is not None,
-                time=Timeline.of(schema, options["time"]).column,
+                time=timeline.column,
                 lateness=options["lateness"],
                 idle=options["idle"],
                 advance_when_idle=options["advance_when_idle"],
@@ -151,15 +155,16 @@ class Declarations:
 
     def _check_stream(
         self, reader: OptionReader, schema: pa.Schema, options: dict[str, Any]
-    ) -> None:
+    ) -> Timeline | None:
+        """The times of the stream, after problems of its options; None where there are none."""
         if "time" not in options:
-            return
+            return None
         try:
             timeline = Timeline.of(schema, options["time"])
         except MuntinError as error:
             hint = error.hint if error.hint and "=" not in error.hint else None
             reader.problem(error.message, hint or "name it: time = 'ts'", "time")
-            return
+            return None
         _check_length(reader, "lateness", options["lateness"], timeline)
         if options["advance_when_idle"] is not None and timeline.plain:
             message = f"the time column {timeline.column} is a plain integer, which no clock moves"
@@ -168,6 +173,7 @@ class Declarations:
             _check_clock(reader, key, options[key])
         if not timeline.plain:
             _check_length(reader, "max_ahead", options["max_ahead"], timeline)
+        return timeline
 
 
 def _check_nested(statement: CreateSource, reader: OptionReader, form: str) -> None:

@@ -13,6 +13,7 @@ from muntin.engine.slices.snapshot import TOKEN_BYTES
 from muntin.errors import DataError
 from muntin.expressions.zones import Zone
 from muntin.plan import SharedPlan, Timeline
+from muntin.windows import DurationLike, duration_text
 
 # What snapshots begin with; another layout gets another number.
 _MARK = b"muntin stream 3\n"
@@ -112,6 +113,18 @@ def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | N
         raise DataError(
             f"the time zone is {zone.name}, and was {plan.zone.name} in the snapshot",
             hint=f"resume with timezone={plan.zone.name!r}, or start anew without a snapshot",
+        )
+
+
+def check_lateness(held: int | None, timeline: Timeline, given: DurationLike) -> None:
+    """Refuse to resume a stream with another lateness than its own; 0 is what nobody says."""
+    ticks = timeline.lateness(given)
+    if ticks and ticks != held:
+        was = str(held) if timeline.plain or not held else repr(duration_text(held))
+        raise DataError(
+            f"lateness is {given!r}, and was {was} in the snapshot",
+            hint="leave lateness out: a stream resumes with its own; or start anew without a "
+            "snapshot",
         )
 
 

@@ -17,7 +17,7 @@ from muntin.queries import AnyQuery, RowQuery
 from muntin.streams.group import StreamGroup
 from muntin.streams.live import LiveEngine
 from muntin.streams.members import aggregates_of, relation_schemas
-from muntin.streams.snapshots import check_resumed, unpacked_group
+from muntin.streams.snapshots import check_lateness, check_resumed, unpacked_group
 from muntin.windows import DurationLike
 
 
@@ -70,6 +70,7 @@ def open_group(
             plan, state = held["engines"][name]
             check_resumed(plan, schema, times[name], zone)
             engines[name] = LiveEngine.restore(plan, state, tables=tables, optimizer=own)
+            check_lateness(engines[name].lateness, plan.timeline, lateness[name])
             continue
         joined = {each: table.schema for each, table in tables.items()}
         plan = build(asked[name], schema, times[name], tables=joined, sharer=own, zone=zone)

@@ -280,6 +280,13 @@ class Asking:
         source = question.query.source
         sources = {each.kept.keep.source for each in versions.by_name.values()}
         near = did_you_mean(source, sources) if self._several and sources else None
+        rows = versions.of_rows(source, self._several)
+        if rows:
+            kept = "; ".join(str(each.kept.keep) for each in rows)
+            return QuestionError(
+                f"nothing kept of {source} answers a RANGE, only ROWS: {kept}",
+                hint=f"ask over [ROWS n], or keep slices of time: {would_do(question, None)}",
+            )
         return QuestionError(
             f"nothing is kept of {source}",
             hint=near or f"keep something first: {would_do(question, None)}",

@@ -265,7 +265,10 @@ def test_leading_columns(sql: str, names: list[str]) -> None:
         ("SELECT idd {O}", "no column idd"),
         ("SELECT buyer {O} JOIN {P} ON o.id = p.order_id", "column buyer is ambiguous"),
         ("SELECT * {O} JOIN {P} ON o.id = p.order_id", "two result columns are named ts"),
-        ("SELECT id AS valid_to {O}", "two result columns are named valid_to"),
+        (
+            "SELECT id AS valid_to {O}",
+            "results begin with valid_from and valid_to, and",
+        ),
         ("SELECT o.id {O} JOIN {P} ON o.id < p.order_id", "nothing joins the streams o, p"),
         (
             "SELECT o.id {O} JOIN {P} ON o.id = p.order_id JOIN sent [NOW] s ON s.place = p.buyer",
@@ -276,6 +279,10 @@ def test_leading_columns(sql: str, names: list[str]) -> None:
         (
             "SELECT a.id FROM plain [NOW] a, orders [NOW] b WHERE a.id = b.id",
             "times that do not meet",
+        ),
+        (
+            "ISTREAM(SELECT id AS at FROM orders [RANGE '1 second'])",
+            "line 1, column 16: query q1: results begin with at, and a column is named at, too",
         ),
         ("SELECT id FROM coarse [NOW]", "lifetimes do not fit"),
         (

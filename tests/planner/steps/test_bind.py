@@ -91,3 +91,20 @@ def test_a_condition_that_is_refused_is_refused_again() -> None:
     for _ in range(2):
         with pytest.raises(QueryError, match="no column nope"):
             build_plan(queries(_text("v > 1", "nope > 1")), SCHEMA, "ts")
+
+
+def test_all_that_is_wrong_with_a_query_is_said_at_once() -> None:
+    text = (
+        "SELECT nope % 2 AS g, top_k(v, 0) AS a, top_k(x, 'b') AS b, top_k(v, 3) AS c,"
+        " max(z) FILTER (WHERE y > 1) AS d FROM s [RANGE 10 SLIDE 10] WHERE u > 1 GROUP BY g"
+    )
+    with pytest.raises(QueryError) as caught:
+        build_plan(queries(text), SCHEMA, "ts")
+    assert [problem.message for problem in caught.value.problems] == [
+        "no column nope",
+        "top_k takes a whole number from 1 to 10,000, not 0",
+        "no column x",
+        "no column z",
+        "no column y",
+        "no column u",
+    ]

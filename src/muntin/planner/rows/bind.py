@@ -238,14 +238,23 @@ class RowBinding:
             raise QueryError([self.query.problem(None, message, hint)])
 
     def _check_columns(self, final: RowFinal) -> None:
-        """Results have each name once, those that lead them included."""
-        seen: set[str] = set()
-        for name in final.schema.names:
-            if name.lower() in seen:
-                message = f"two result columns are named {name}"
-                hint = f"give one of them another name, as in {name} AS {name}_2"
-                raise QueryError([self.query.problem(None, message, hint)])
-            seen.add(name.lower())
+        """No column is named as those that lead the results, which tell times."""
+        names = final.schema.names
+        lead = names[: len(names) - len(final.root.schema)]
+        for name in final.root.schema.names:
+            if name.lower() in lead:
+                listed = " and ".join([", ".join(lead[:-1]), lead[-1]] if lead[1:] else lead)
+                message = f"results begin with {listed}, and a column is named {name}, too"
+                hint = f"give it another name with AS, as in {name}_2"
+                node = self._item(self.query.body, name)
+                raise QueryError([self.query.problem(node, message, hint)])
+
+    def _item(self, body: Body, name: str) -> exp.Expr | None:
+        """What is shown under a name, where SELECT names it."""
+        if isinstance(body, Compound):
+            return self._item(body.left, name)
+        found = (item.node for item in body.items if item.name.lower() == name.lower())
+        return next(found, None)
 
     def body(self, body: Body) -> Node:
         """The operator whose rows an answer shows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -206,6 +206,42 @@ class _Binder:
         self.timeline = timeline
 
     def bind(self) -> BoundQuery:
+        """The query, or a QueryError with all that is wrong with what it computes."""
+        try:
+            return self._bound()
+        except QueryError as error:
+            raise QueryError(self._problems() or error.problems) from error
+
+    def _problems(self) -> list[Problem]:
+        """What is wrong with groups, aggregates and WHERE, each looked at by itself."""
+        query = self.query
+        looks: list[Callable[[], object]] = []
+        looks += [partial(self._bind, group.node, self.schema) for group in query.group_by]
+        looks += [look for call in query.calls for look in self._looks(call)]
+        looks.append(self.predicate)
+        found: list[Problem] = []
+        for look in looks:
+            try:
+                look()
+            except QueryError as error:
+                found += [each for each in error.problems if each not in found]
+        return found
+
+    def _looks(self, call: AggregateCall) -> list[Callable[[], object]]:
+        """An aggregate's arguments, its constants and its FILTER; all of it where these are."""
+        looks: list[Callable[[], object]] = [
+            *(partial(self._bind, arg, self.schema) for arg in call.args),
+            partial(self._constants, call),
+            partial(self._predicate, call.filter, self.schema),
+        ]
+        try:
+            for look in looks:
+                look()
+        except QueryError:
+            return looks
+        return [partial(self._call, "", call)]
+
+    def _bound(self) -> BoundQuery:
         query = self.query
         axis = self.axis()
         grouping = tuple(self._bind(group.node, self.schema) for group in query.group_by)

@@ -39,6 +39,10 @@ _CLAUSES = {
     ),
     "qualify": ("QUALIFY is not supported", "use HAVING"),
 }
+_OF_ROWS = {
+    "limit": "leave it out: rows come as they are found; use WHERE to keep fewer",
+    "qualify": "use WHERE",
+}
 _TABLE = {"this", "db", "catalog", "alias", "window"}
 _GROUP = {"expressions"}
 _ROW_HINTS = {
@@ -111,12 +115,18 @@ def check_select(node: exp.Expr, report: Report) -> exp.Select | None:
     return node if check_clauses(node, _READ, report) else None
 
 
-def check_clauses(node: exp.Expr, read: Collection[str], report: Report) -> bool:
-    """Reports clauses other than those that are read; False where the tree is too deep."""
+def check_clauses(
+    node: exp.Expr, read: Collection[str], report: Report, *, shows_rows: bool = False
+) -> bool:
+    """Reports clauses other than those that are read; False where the tree is too deep.
+
+    One that ``shows_rows`` has no groups, so HAVING is not what would help.
+    """
     for key, value in node.args.items():
         if value and key not in read:
             name = key.strip("_").replace("_", " ").upper()
             message, hint = _CLAUSES.get(key, (f"{name} is not supported", SOURCE_HINT))
+            hint = _OF_ROWS.get(key, hint) if shows_rows else hint
             report.add(value if isinstance(value, exp.Expr) else None, message, hint)
     if any(stopped := [too_deep(part) for part in node.iter_expressions()]):
         deep = next(part for part in stopped if part is not None)

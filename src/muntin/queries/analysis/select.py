@@ -36,13 +36,18 @@ def analyze(node: exp.Expr, name: str, report: Report) -> Query | None:
     return None if found is None else found[0]
 
 
-def analyze_window(node: exp.Expr, name: str, report: Report) -> tuple[Query, WindowClause] | None:
-    """As `analyze`, with the clause that the query's window was read from."""
+def analyze_window(
+    node: exp.Expr, name: str, report: Report, window_hint: str = _WINDOW_HINT
+) -> tuple[Query, WindowClause] | None:
+    """As `analyze`, with the clause that the query's window was read from.
+
+    ``window_hint`` is what to write where there is none.
+    """
     select = check_select(balance(node), report)
     table = check_table(select, report) if select is not None else None
     if select is None or table is None:
         return None
-    return SelectAnalysis(select, table, name, report).query()
+    return SelectAnalysis(select, table, name, report, window_hint).query()
 
 
 def checked_condition(node: exp.Expr, report: Report) -> exp.Expr | None:
@@ -60,8 +65,16 @@ def _check_condition(node: exp.Expr, report: Report) -> None:
 class SelectAnalysis:
     """The state of one analysis, from FROM to HAVING."""
 
-    def __init__(self, select: exp.Select, table: exp.Table, name: str, report: Report) -> None:
+    def __init__(
+        self,
+        select: exp.Select,
+        table: exp.Table,
+        name: str,
+        report: Report,
+        window_hint: str = _WINDOW_HINT,
+    ) -> None:
         self.select = select
+        self.window_hint = window_hint
         self.table = table
         self.name = name
         self.report = report
@@ -143,7 +156,7 @@ class SelectAnalysis:
             extra = calls[-1]
             self.report.add(extra, "more than one window", "keep one window in each query")
         if not clauses and not calls:
-            self.report.add(self.table, "the query has no window", _WINDOW_HINT)
+            self.report.add(self.table, "the query has no window", self.window_hint)
         return next((clause for clause in [*clauses, *read] if clause is not None), None)
 
     def _check_time(self, calls: list[exp.Expr]) -> None:

@@ -80,7 +80,8 @@ class Selections:
             self.report.add(select, f"a query of more than {MAX_SELECTS} SELECTs", hint)
             return None
         table = check_table(select, self.report)
-        if not check_clauses(select, _READ, self.report) or table is None:
+        is_read = check_clauses(select, _READ, self.report, shows_rows=not computes)
+        if not is_read or table is None:
             return None
         if not computes:
             self._check_aggregates(select)

@@ -24,6 +24,7 @@ from muntin.queries.sql.normalize import canonical_text, normalize
 
 AsOf: TypeAlias = Literal["latest", "watermark", "at"]
 _NAME = "question"
+_WINDOW_HINT = "write FROM stream [RANGE '7 minutes'], or [ROWS 10] where the latest rows are kept"
 _LIMIT_HINT = "write LIMIT 10"
 _ORDER_HINT = "order by columns of the result, by their names"
 
@@ -124,7 +125,7 @@ class _Reading:
         order = limit = None
         if isinstance(self.node, exp.Select):
             order, limit = self.node.args.pop("order", None), self.node.args.pop("limit", None)
-        found = analyze_window(self.node, _NAME, self.report)
+        found = analyze_window(self.node, _NAME, self.report, _WINDOW_HINT)
         if found is None:
             return None
         query, clause = found
