@@ -75,6 +75,13 @@ def without_numbers() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def block_by_block() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("muntin.synopses.reading.gathered._MOST", -1)
+        yield
+
+
 def told(stream: Stream, sql: str) -> str:
     """NaN equals nothing, and has a text."""
     answer = stream.ask(sql, timeout=PATIENCE)
@@ -92,7 +99,7 @@ def test_all_blocks_at_once_say_what_each_does(
     stream = a_stream(rnd, strange)
     for sql in questions(rnd):
         found = told(stream, sql)
-        for way in (without_directory, without_numbers):
+        for way in (without_directory, without_numbers, block_by_block):
             with way():
                 assert told(stream, sql) == found, sql
 

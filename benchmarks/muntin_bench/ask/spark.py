@@ -34,7 +34,7 @@ from muntin_bench.progress import step
 from muntin_bench.report import Check, Section
 
 SCHEMA = "ts timestamp, symbol string, price double, vol bigint"
-_NAP = 0.002
+_NAP = 0.01
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from muntin.synopses.keeps.block import FEW, Block
 from muntin.synopses.keeps.replica import Version
 from muntin.synopses.reading.groups import AnswerRows
 
+# Entries that a question of many groups reads at once.
+_MOST = 1 << 24
 # A stretch of slices, and the cells of them that are taken.
 Piece = tuple[int, int, Bools]
 Kind = Literal["outer", "inner", "border"]
@@ -154,7 +156,9 @@ class Gathered:
     def _direct(self, pieces: list[Piece]) -> None:
         """Read the parts that a directory has, all of them at once."""
         directory = self._version.directory
-        if directory is None or not pieces:
+        # So many entries are read block by block, with a look at the time after each.
+        is_long = self._version.entries > _MOST and self._rows.size > 1
+        if directory is None or not pieces or is_long:
             return
         rows, places = self._rows, self._fit.places
         taken = (rows.chosen, rows.numbers, rows.size)
