@@ -48,7 +48,7 @@ def a_stream(rnd: random.Random, strange: int) -> Stream:
 
 
 def questions(rnd: random.Random) -> Iterator[str]:
-    for _ in range(60):
+    for _ in range(30):
         length, way = rnd.randint(1, 300), rnd.choice([" ALIGNED", " AS OF WATERMARK ALIGNED"])
         where = rnd.choice(["", " AND v > 4", " AND v > 4 AND g > 0"])
         key = rnd.choice(["a", "b", "none"])
