@@ -94,7 +94,7 @@ def test_all_blocks_at_once_say_what_each_does(
     many: int, strange: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks of many entries have running totals; NaN and infinities are for columns alone."""
-    monkeypatch.setattr("muntin.synopses.directory._MANY", many)
+    monkeypatch.setattr("muntin.synopses.keeps.directory._MANY", many)
     rnd = random.Random(strange)
     stream = a_stream(rnd, strange)
     for sql in questions(rnd):

@@ -15,7 +15,7 @@ from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn, Slide
 from muntin.aggregates.columns.sums import SumColumn
 from muntin.engine.slices.radix_sort import sort_entries
-from muntin.synopses.directory import Line
+from muntin.synopses.keeps.directory import Line
 from muntin.synopses.keeps.slides import slide_of
 
 # Up to so many groups are looked up one by one; more are found by a mask over all runs.

@@ -22,8 +22,8 @@ from muntin.engine.answers.group_keys import sort_order
 from muntin.engine.slices.key_table import KeyTable
 from muntin.engine.slices.partials import PartialBatch
 from muntin.synopses.answer import AsOf
-from muntin.synopses.directory import Directory
 from muntin.synopses.keeps.block import Block, Entries, merged
+from muntin.synopses.keeps.directory import Directory
 from muntin.synopses.keeps.kept import Kept
 from muntin.synopses.keeps.shared_extremes import Latest, SharedExtremes
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 from muntin._typing import Ints
 from muntin.aggregates.columns.codes import NOTHING
 from muntin.aggregates.exact.limbs import ONE_LIMB
-from muntin.synopses.directory import Directory, Numbers
 from muntin.synopses.fit import Fit, FittedCall
+from muntin.synopses.keeps.directory import Directory, Numbers
 from muntin.synopses.keeps.replica import Version
 from muntin.synopses.reading.bounds import FALLING
 from muntin.synopses.reading.gathered import Window
