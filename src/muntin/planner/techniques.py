@@ -36,8 +36,8 @@ ASKED = "asked for"
 # The accumulators that each lowering of a query reads.
 _Read = tuple[tuple[int, ...], ...]
 _VALUES = "all windows look the values of their slices up in one index"
-# Aggregates that need to know how many values differ, or their sum, and no more.
-_COUNTED = ("count_distinct", "sum_distinct", "avg_distinct")
+# Aggregates that name different values; others need their number or their sum, and no more.
+_COLLECTED = ("collect_set",)
 _LISTS = "lists of frequent values are added and taken off slice by slice of the query's own"
 _SEEN = "a value is marked where it was last seen: one move serves windows of every range"
 _HEADS = "windows end inside Cutty slices, and are put together anew"
@@ -216,7 +216,7 @@ class _Techniques:
             raise QueryError([Problem(message, 'use slicing="pairs"', final.name)])
         if part.kind.startswith(FREQUENT):
             return self._kept(("lists",), lambda: Technique("panes_inv", _LISTS, is_own=True))
-        if part.kind == "set" and lowering.aggregate.name in _COUNTED:
+        if part.kind == "set" and lowering.aggregate.name not in _COLLECTED:
             return self._kept(("seen",), lambda: Technique("last_seen", _SEEN))
         if part.valued:
             return self._kept(("values",), lambda: Technique("panes", _VALUES))

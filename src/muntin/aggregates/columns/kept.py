@@ -83,7 +83,7 @@ def _decoded(part: Part, values: pa.Array) -> PartColumn:
     if issubclass(kind, CountColumn | BitColumn):
         return kind(part, values.to_numpy(zero_copy_only=False).astype(np.int64))
     if issubclass(kind, SumColumn):
-        return _decoded_sums(kind, part, values)
+        return decode_limbs(kind, part, values)
     if pa.types.is_struct(values.type):
         batch = pa.RecordBatch.from_arrays(values.flatten(), names=["seen", "key", "value"])
     else:
@@ -91,7 +91,8 @@ def _decoded(part: Part, values: pa.Array) -> PartColumn:
     return kind.from_arrow(part, batch)
 
 
-def _decoded_sums(kind: type[SumColumn], part: Part, values: pa.Array) -> SumColumn:
+def decode_limbs(kind: type[SumColumn], part: Part, values: pa.Array) -> SumColumn:
+    """The sums that `encode_limbs` made lists of."""
     assert values.type == LIMBS
     if not len(values):
         return kind.empty(part, 0)

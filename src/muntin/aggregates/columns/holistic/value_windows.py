@@ -29,7 +29,12 @@ from muntin.aggregates.columns.holistic.value_loops import (
     sum_distinct,
     tally,
 )
-from muntin.aggregates.columns.holistic.windows import Windows, longest_value, value_bytes
+from muntin.aggregates.columns.holistic.windows import (
+    Windows,
+    fixed_width,
+    longest_value,
+    value_bytes,
+)
 from muntin.aggregates.columns.sums import SumColumn
 
 # Of k values that are looked for, each is first expected to be one in so many times k; where too
@@ -182,6 +187,10 @@ class ValueWindows(Windows):
 
     def measured(self) -> tuple[Ints, Ints]:
         """How many different values each window has, or values of a list, and their bytes."""
+        width = fixed_width(self.base)
+        if width is not None and not self.is_listed:
+            counts = self.counts()
+            return counts, width * counts
         numbers = np.column_stack((np.ones(self._sizes.size, np.int64), self._sizes))
         if self.is_listed:
             held = numbers[self.ranks] * self._weights[:, None]

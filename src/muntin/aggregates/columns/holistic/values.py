@@ -141,26 +141,33 @@ def percentile_disc(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
 
 def mode(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     """The most frequent value."""
-    offsets, ranks, _ = windows.heaviest(1, np.ones(len(windows), np.int64))
+    offsets, ranks, _ = windows.heaviest(*asked_of(aggregate, windows.totals))
     return _placed(False, 1, len(windows), np.flatnonzero(np.diff(offsets)), windows.values(ranks))
 
 
-def top_k(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
-    """The most frequent values with their counts."""
-    ones = np.ones(len(windows), np.int64)
-    return _counted(aggregate, windows, *windows.heaviest(aggregate.constants[0], ones))
+def counted(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
+    """The most frequent values, or those that make up a fraction of all, with their counts."""
+    offsets, ranks, counts = windows.heaviest(*asked_of(aggregate, windows.totals))
+    values = windows.values(ranks)
+    items = pa.StructArray.from_arrays(
+        [values, pa.array(counts)], fields=list(aggregate.type.value_type)
+    )
+    return listed(aggregate.type, offsets, items)
 
 
-def frequent(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
-    """The values that make up a fraction of all, with their counts."""
+def asked_of(aggregate: ResolvedAggregate, totals: Ints) -> tuple[int, Ints]:
+    """How many of the most frequent values are asked for, and how often each must occur.
+
+    ``totals`` are the numbers of values of the windows.
+    """
     algebra = aggregate.algebra
-    assert isinstance(algebra, Frequent)
+    if not isinstance(algebra, Frequent):
+        return (aggregate.constants[0] if aggregate.constants else 1), np.ones_like(totals)
     fraction = algebra.fraction
     over, under = fraction.numerator, fraction.denominator
     # In Python's integers: fractions may have many digits, windows are fewer than rows.
-    floors = np.array([-(-over * total // under) for total in windows.totals.tolist()], np.int64)
-    most = under // over
-    return _counted(aggregate, windows, *windows.heaviest(most, floors))
+    floors = [-(-over * total // under) for total in totals.tolist()]
+    return under // over, np.array(floors, np.int64)
 
 
 def best(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
@@ -192,16 +199,6 @@ def string_agg(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
 
 def _doubles(values: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
     return double_bits(values).view(np.float64)
-
-
-def _counted(
-    aggregate: ResolvedAggregate, windows: Windows, offsets: Ints, ranks: Ints, counts: Ints
-) -> pa.Array:
-    values = windows.values(ranks)
-    items = pa.StructArray.from_arrays(
-        [values, pa.array(counts)], fields=list(aggregate.type.value_type)
-    )
-    return listed(aggregate.type, offsets, items)
 
 
 def listed(kind: pa.DataType, offsets: Ints, values: pa.Array) -> pa.Array:

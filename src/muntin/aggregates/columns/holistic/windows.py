@@ -104,10 +104,18 @@ def value_bytes(column: RunColumn, codes: Ints) -> Ints:
     return np.full(len(codes), longest_value(column))
 
 
+def fixed_width(column: RunColumn) -> int | None:
+    """The bytes of every value; None where values differ."""
+    if _is_text(column):
+        return None
+    return 16 if pa.types.is_decimal(column.part.types[0]) else 8
+
+
 def longest_value(column: RunColumn) -> int:
     """The most bytes that a value of a column may have."""
-    if not _is_text(column):
-        return 16 if pa.types.is_decimal(column.part.types[0]) else 8
+    width = fixed_width(column)
+    if width is not None:
+        return width
     assert isinstance(column.values, DictionaryCoder)
     longest = pc.max(pc.binary_length(column.values.dictionary)).as_py()
     return max(longest or 0, 1)
