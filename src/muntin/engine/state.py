@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from muntin._typing import Ints
 from muntin.engine.answers.families import FIRST_WINDOW, LAST_WINDOW, Due
-from muntin.engine.answers.front import Answered, Answerer
+from muntin.engine.answers.front import Answered, Answerer, RowTimes, no_rows
 from muntin.engine.slices.array_pack import Arrays
 from muntin.engine.slices.finals.own_slices import OwnKey
 from muntin.engine.slices.newcomers import OldCut, carry_cuts, carry_stores, first_window
@@ -25,8 +25,6 @@ from muntin.engine.slices.store import BEGINNING, REMEMBERED, SliceStore
 from muntin.errors import DataError
 from muntin.plan.nodes import Final, SharedPlan
 from muntin.windows import edge_until
-
-RowTimes = Callable[[Ints, Ints], tuple[Ints, Ints]]
 
 
 class State:
@@ -47,7 +45,7 @@ class State:
         self.stores = [SliceStore(node) for node in plan.partials]
         # Whether finals may move on by what is sealed, where that pays.
         self.moves = True
-        self._row_times = row_times or _no_rows
+        self._row_times = row_times or no_rows
         self._answer = Answerer(plan, self._row_times, threads)
         # The number of each query's next window, and of the first one in an open gap.
         self._next = np.full(len(plan.finals), FIRST_WINDOW)
@@ -283,7 +281,3 @@ def _check_taken_over(final: Final, first: int, following: int) -> None:
             f"query {final.name} would lose rows where its tree changes",
             hint="this is a bug in Muntin, please report it",
         )
-
-
-def _no_rows(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    return starts, ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,8 @@ import pyarrow as pa
 
 from muntin._compiled import compiled
 from muntin._typing import Bytes, Ints, Offsets, Words
-from muntin.aggregates.columns.by_part import from_arrow
+from muntin.aggregates.columns.by_part import empty, from_arrow
+from muntin.aggregates.columns.holistic.shares import spread_values
 from muntin.engine.rows.dictionary import canonical
 from muntin.engine.slices.partials import PartialBatch, nothing, signature_bytes
 from muntin.errors import DataError
@@ -27,7 +29,7 @@ def split(
     """Partials by bucket, only those buckets that have some.
 
     Entries of a group go where the hash of its keys says. Partials without groups have no keys
-    to spread by: all of one set go to one bucket.
+    to spread by: all of one set go to one bucket, but for values that are spread by themselves.
     """
     found: dict[int, list[PartialBatch]] = {}
     for place, (node, batch) in enumerate(zip(plan.partials, partials, strict=True)):
@@ -38,18 +40,13 @@ def split(
     return found
 
 
-def home_of(node: Partials, buckets: int) -> int:
-    """The bucket of partials without groups."""
-    return (node.number if node.home is None else node.home) % buckets
-
-
 def _by_bucket(
     node: Partials, batch: PartialBatch, buckets: int
 ) -> Iterator[tuple[int, PartialBatch]]:
     if not batch.starts.size:
         return
     if not node.grouping:
-        yield home_of(node, buckets), batch
+        yield from _spread(node, batch, buckets)
         return
     owners = buckets_of(batch.keys, batch.starts.size, buckets)
     order = np.argsort(owners, kind="stable")
@@ -58,6 +55,38 @@ def _by_bucket(
         rows = order[bounds[bucket] : bounds[bucket + 1]]
         if rows.size:
             yield bucket, batch.take(rows)
+
+
+def _spread(
+    node: Partials, batch: PartialBatch, buckets: int
+) -> Iterator[tuple[int, PartialBatch]]:
+    """Values that are spread by their hash, and at home the entries with all else they have.
+
+    Elsewhere there are entries for the values that are there, and nothing else in them.
+    """
+    home, size = node.home_in(buckets), batch.starts.size
+    shares = {
+        place: spread_values(column, buckets)
+        for place, column in enumerate(batch.columns)
+        if node.accumulators[place].is_spread
+    }
+    for bucket in range(buckets) if shares else (home,):
+        here = {place: columns[bucket] for place, columns in shares.items()}
+        if bucket == home:
+            columns = [here.get(place, column) for place, column in enumerate(batch.columns)]
+            yield bucket, replace(batch, columns=tuple(columns))
+            continue
+        held = np.zeros(size, np.bool_)
+        for column in here.values():
+            held |= column.rows.sizes > 0
+        rows = np.flatnonzero(held)
+        if rows.size:
+            columns = [
+                here[place].take(rows) if place in here else empty(each.part, rows.size)
+                for place, each in enumerate(node.accumulators)
+            ]
+            bare = replace(batch, columns=())
+            yield bucket, replace(bare.take(rows), columns=tuple(columns))
 
 
 def to_bytes(partials: Sequence[PartialBatch], codec: Codec | None = None) -> bytes:

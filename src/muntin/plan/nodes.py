@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Literal
 
@@ -56,16 +56,25 @@ class Slicing:
 
 @dataclass(frozen=True)
 class Accumulator:
-    """One part of an aggregate over bound arguments, on the rows its FILTER lets through."""
+    """One part of an aggregate over bound arguments, on the rows its FILTER lets through.
+
+    Where it ``is_spread``, its values lie in all of Spark's buckets, each in one, by their hash.
+    """
 
     part: Part
     args: tuple[Bound, ...]
     filter: Bound | None = None
+    is_spread: bool = False
+
+    @property
+    def plain(self) -> Accumulator:
+        """The same values in one place."""
+        return replace(self, is_spread=False) if self.is_spread else self
 
     def __str__(self) -> str:
         args = ", ".join(arg.key for arg in self.args) or "*"
         suffix = f" filter ({self.filter.key})" if self.filter else ""
-        return f"{self.part.kind}({args}){suffix}"
+        return f"{self.part.kind}({args}){suffix}{' by hash' if self.is_spread else ''}"
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,15 @@ class Partials:
     def is_fed(self) -> bool:
         """Whether rows go into these partials, rather than entries of others."""
         return self.finer is None and self.twin is None and self.combined is None
+
+    def home_in(self, buckets: int) -> int:
+        """The one of so many buckets that partials without groups live in."""
+        return (self.number if self.home is None else self.home) % buckets
+
+    def place_of(self, accumulator: Accumulator) -> int:
+        """The place of an accumulator, or of the one that has the same values."""
+        known = self.accumulators
+        return known.index(accumulator if accumulator in known else accumulator.plain)
 
     def bounds(self) -> tuple[Bound, ...]:
         """The expressions that rows are evaluated for."""
@@ -182,18 +200,7 @@ class Final:
 
     def by(self, techniques: tuple[tuple[Technique, ...], ...]) -> Final:
         """The same, by these techniques."""
-        return Final(
-            self.query,
-            self.predicate,
-            self.grouping,
-            self.partials,
-            self.lowerings,
-            self.outputs,
-            self.having,
-            self.schema,
-            self.member,
-            techniques,
-        )
+        return replace(self, techniques=techniques)
 
     @property
     def reads(self) -> list[tuple[int, int, Technique]]:
@@ -241,6 +248,8 @@ class SharedPlan:
     technique: str | None = None  # of queries that name none themselves
     prefer: Prefer = "throughput"  # where queries do not say it themselves
     guarantees: Guarantees = UNSAID  # alike
+    spreads: bool = False  # whether values of queries without groups lie in all buckets
+    elsewhere: frozenset[str] = frozenset()  # queries that other buckets answer, in one's own plan
 
     def expressions(self, relation: int = 0) -> tuple[Bound, ...]:
         """Every distinct expression that rows of a relation are evaluated for, in order."""
@@ -286,6 +295,16 @@ class SharedPlan:
         """The range, slide and phase of every final's window, a row each."""
         listed = [(w.range, w.period, w.phase) for w in (each.window for each in self.finals)]
         return np.array(listed, np.int64).reshape(-1, 3)
+
+    @cached_property
+    def spread_queries(self) -> frozenset[str]:
+        """The queries whose answers are put together from the values of all buckets."""
+        kept = [node.accumulators for node in self.partials]
+        return frozenset(
+            final.name
+            for final in self.finals
+            if any(kept[final.partials][index].is_spread for index, _, _ in final.reads)
+        )
 
     @property
     def techniques(self) -> set[str]:

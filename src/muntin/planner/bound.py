@@ -8,6 +8,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from muntin.aggregates import Part, ResolvedAggregate
+from muntin.aggregates.algebra import VALUED
 from muntin.expressions import Bound
 from muntin.plan.nodes import Accumulator, Axis, OutputColumn
 from muntin.plan.relations import Relation
@@ -18,12 +19,16 @@ COUNT_ROWS = Accumulator(Part("count", ()), ())
 
 @dataclass(frozen=True)
 class BoundCall:
-    """An aggregate call with its arguments bound; ``name`` is its column once lowered."""
+    """An aggregate call with its arguments bound; ``name`` is its column once lowered.
+
+    Where it ``is_spread``, the values that it is read off lie in all buckets.
+    """
 
     name: str
     aggregate: ResolvedAggregate
     args: tuple[Bound, ...]
     filter: Bound | None
+    is_spread: bool = False
 
     def accumulators(self) -> tuple[Accumulator, ...]:
         """What the call is read off, one accumulator per part."""
@@ -31,8 +36,14 @@ class BoundCall:
 
     @cached_property
     def _accumulators(self) -> tuple[Accumulator, ...]:
+        # What stands for it beyond its cap has no values that could be spread.
         return tuple(
-            Accumulator(part, tuple(self.args[i] for i in part.args), self.filter)
+            Accumulator(
+                part,
+                tuple(self.args[i] for i in part.args),
+                self.filter,
+                self.is_spread and part.kind in VALUED,
+            )
             for part in self.aggregate.parts
         )
 

@@ -58,7 +58,7 @@ def _combined(
     windows = dict.fromkeys(window for slicing in cut for window in slicing.windows)
     first = cut[0]
     slicing = Slicing(first.measure, first.timeline, tuple(windows), classes, OWNER)
-    kept = dict.fromkeys(each for node in nodes for each in node.accumulators)
+    kept = dict.fromkeys(each.plain for node in nodes for each in node.accumulators)
     node = replace(nodes[0], number=-1, selection=selection, accumulators=tuple(kept), origin=None)
     return Combined(slicing, node)
 

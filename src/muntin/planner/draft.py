@@ -40,6 +40,7 @@ class Draft:
         previous: The plan of the queries that run already.
         watermark: The time up to which the windows of those are answered.
         rate: Rows per tick, as far as it was measured.
+        spreads: Whether values of queries without groups lie in all buckets, where they can.
         sample: Some joined rows of relations.
         bound: The queries with every name and type known; by ``bind``.
         sharing: The owner of each query's slices; by ``weigh``.
@@ -60,6 +61,7 @@ class Draft:
     previous: SharedPlan | None = None
     watermark: int | None = None
     rate: float | None = None
+    spreads: bool = False
     sample: Mapping[Relation, pa.Table] = field(default_factory=dict)
     bound: tuple[BoundQuery, ...] = ()
     sharing: Sharing = field(default_factory=lambda: Sharing(()))

@@ -103,6 +103,8 @@ class Replanner:
             previous=previous,
             watermark=now.watermark,
             rate=now.rate,
+            # What is kept lies where it was put when the stream began.
+            spreads=(self._buckets or 1) > 1 if previous is None else previous.spreads,
         )
         plan = plan_draft(draft)
         if self._buckets is None:

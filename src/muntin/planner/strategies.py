@@ -59,7 +59,7 @@ class Tree:
         """The accumulator that is kept: where members tell filtered rows apart, the plain one."""
         if isinstance(self.selection, Mask):
             return accumulator
-        return Accumulator(accumulator.part, accumulator.args)
+        return Accumulator(accumulator.part, accumulator.args, None, accumulator.is_spread)
 
 
 def condition(query: BoundQuery, call: BoundCall | None = None) -> Bound | None:

@@ -30,6 +30,7 @@ _LITERALS: dict[str, str] = {
     "timestamp": "TIMESTAMP '2013-10-07 14:00:00Z'",
     "timestamp_ntz": "TIMESTAMP_NTZ '2013-10-07 14:00:00'",
 }
+_MANY_VALUES = 140_000
 _PICKED = ("bigint", "double", "string", "boolean")
 WINDOWS = ("[RANGE '12 minutes' SLIDE '5 minutes']", "[RANGE '4 minutes' SLIDE '1 minute']")
 
@@ -210,6 +211,10 @@ def shapes() -> None:
     counted = "SELECT sum(double) AS v, max(k) AS m FROM t [ROWS 100 SLIDE 30]"
     _run([rows], [counted, f"{counted} WHERE g > 1 GROUP BY k"])
     _run([rows], ["SELECT count(*) AS n FROM t [RANGE 90 SLIDE 7 WATTR place]"])
+    # So many values that they are told apart by a table, few of which are near another.
+    numbers = np.random.default_rng(2).random(_MANY_VALUES)
+    many = pa.table({"place": np.arange(_MANY_VALUES), "double": numbers})
+    _run([many], ["SELECT median(double) AS v FROM t [RANGE 90000 SLIDE 70000]"], "place")
 
 
 def joins() -> None:

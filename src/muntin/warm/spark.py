@@ -7,16 +7,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from muntin.api import run
-from muntin.planner import build_plan
+from muntin.plan import Timeline
+from muntin.planner import Draft, Moment, Replanner, build_plan
 from muntin.queries import queries as read_queries
 from muntin.warm.plans import WINDOWS, many_queries
-from muntin.warm.rows import BEGIN, MINUTE, synthetic_rows
+from muntin.warm.rows import BEGIN, MINUTE, TYPES, synthetic_rows
 from muntin.warm.streams import STREAMED
 
 _PATIENCE = 300  # seconds
+_SPREAD = ("count(DISTINCT {0})", "top_k({0}, 2)", "frequent({0}, 0.1)")
+_SUMS = ("sum(DISTINCT double) AS v", "avg(DISTINCT decimal) AS v", "sum(DISTINCT bigint) AS v")
 
 
 def stages() -> None:
@@ -52,6 +56,35 @@ def stages() -> None:
             state.seen = BEGIN + 60 * MINUTE
             state.advance(state.seen)
             state = State.restore(shared, state.snapshot())[0]
+    _spread_values(rows)
+
+
+def _spread_values(rows: pa.Table) -> None:
+    """Values of every type in two buckets by their hash, and what the driver makes of shares."""
+    from muntin.engine.answers.shares import ShareMerger, take_shares  # noqa: PLC0415  as above
+    from muntin.engine.rows.stage_a import StageA  # noqa: PLC0415
+    from muntin.engine.state import State  # noqa: PLC0415
+    from muntin.engine.wire import from_bytes, split, to_bytes  # noqa: PLC0415
+    from muntin.plan.shares import plan_in  # noqa: PLC0415
+    from muntin.spark.streaming.reports import packed_share, unpacked_share  # noqa: PLC0415
+
+    calls = [f"{call.format(name)} AS v{n}" for call in _SPREAD for n, name in enumerate(TYPES)]
+    texts = [f"SELECT {call} FROM t {window}" for call in calls for window in WINDOWS]
+    choices = Draft((), rows.schema, Timeline.of(rows.schema, "ts"))
+    asked = list(read_queries([*texts, *(f"SELECT {each} FROM t {WINDOWS[0]}" for each in _SUMS)]))
+    plan = Replanner(choices, buckets=2).plan(asked, {}, Moment())
+    states = [State(plan_in(plan, bucket, 2)) for bucket in range(2)]
+    for start in range(0, rows.num_rows, 1000):
+        output = StageA(plan)(rows.slice(start, 1000))
+        shares = {}
+        for bucket, partials in split(plan, output.partials, 2).items():
+            states[bucket].keep_logs()
+            states[bucket].take(from_bytes(plan, to_bytes(partials)), int(output.ticks.max()))
+            found = take_shares(plan, states[bucket].advance(int(output.ticks.max()) - MINUTE))
+            shares[bucket] = {
+                key: unpacked_share(packed_share(each)) for key, each in found.items()
+            }
+        ShareMerger(plan, 2)(shares)
 
 
 def record_classes() -> bool:

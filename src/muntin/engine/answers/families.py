@@ -137,7 +137,8 @@ def families(plan: SharedPlan, due: Due) -> list[Family]:
     """The queries that have windows due, those that are answered alike together."""
     found: dict[int, list[int]] = {}
     for index in np.flatnonzero(due.first <= due.last).tolist():
-        found.setdefault(plan.families[index], []).append(index)
+        if plan.finals[index].name not in plan.elsewhere:
+            found.setdefault(plan.families[index], []).append(index)
     result = []
     for members in found.values():
         finals = tuple(plan.finals[index] for index in members)

@@ -31,6 +31,11 @@ from muntin.queries import BOUNDS
 RowTimes = Callable[[Ints, Ints], tuple[Ints, Ints]]
 
 
+def no_rows(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """The bounds as they are: there are no ROWS windows."""
+    return starts, ends
+
+
 @dataclass
 class Answered:
     """Results by query, their last window that holds a row, failed values, aggregations.
@@ -48,7 +53,7 @@ class Answered:
 class Answerer:
     """Answers queries of a plan; expressions over results are compiled once."""
 
-    def __init__(self, plan: SharedPlan, row_times: RowTimes, threads: int = 1) -> None:
+    def __init__(self, plan: SharedPlan, row_times: RowTimes = no_rows, threads: int = 1) -> None:
         self.plan = plan
         self._row_times = row_times
         self._threads = threads
@@ -78,7 +83,7 @@ class Answerer:
                 continue
             stage = self._stage(index, stores[index])
             for family in wanted:
-                self._show(family, self._rows(family, stage.answer(family)), answered)
+                self.show(family, stage.answer(family), answered)
             answered.steps += stage.steps
             answered.cell_steps += stage.cell_steps
         return answered
@@ -159,10 +164,14 @@ class Answerer:
         stage = MovingStage(moving)
         rows = [stage.rows_of(family) for family in wanted]
         for family, answer in zip(wanted, stage.answer(wanted, rows), strict=True):
-            self._show(family, self._rows(family, answer), answered)
+            self.show(family, answer, answered)
         steps, cells = moving.taken_steps()
         answered.steps += stage.steps + steps
         answered.cell_steps += stage.cell_steps + cells
+
+    def show(self, family: Family, answer: Answer, answered: Answered) -> None:
+        """Add what a family's queries show of an answer."""
+        self._show(family, self._rows(family, answer), answered)
 
     def _rows(self, family: Family, answer: Answer) -> Rows:
         """The answer as the users' columns, filtered by HAVING."""

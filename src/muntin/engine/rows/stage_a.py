@@ -28,7 +28,7 @@ from muntin.engine.slices.partials import PartialBatch, coarser, narrower
 from muntin.engine.slices.recoding import moved_codes
 from muntin.expressions import Bound
 from muntin.expressions.evaluation.evaluator import single
-from muntin.plan.nodes import Partials, SharedPlan, Slicing
+from muntin.plan.nodes import Accumulator, Partials, SharedPlan, Slicing
 from muntin.plan.selection import Cells
 from muntin.plan.timeline import Timeline
 from muntin.windows.cut import slice_numbers, slice_starts
@@ -229,8 +229,13 @@ def _accumulate(
 ) -> PartialBatch:
     filtered: dict[Bound | None, Ints] = {None: entries.ids}
     counted: dict[Bound | None, PartColumn] = {}
+    # Values that lie in all buckets for some queries, and in one for others, are found once.
+    valued: dict[Accumulator, PartColumn] = {}
     columns: list[PartColumn] = []
     for accumulator, blank in zip(node.accumulators, blanks, strict=True):
+        if accumulator.plain in valued:
+            columns.append(valued[accumulator.plain])
+            continue
         condition = accumulator.filter
         if condition is not None and condition not in filtered:
             filtered[condition] = np.where(scope.mask(condition), entries.ids, -1)
@@ -245,6 +250,8 @@ def _accumulate(
         columns.append(column)
         if every_row:
             counted[condition] = column
+        if accumulator.part.valued:
+            valued[accumulator.plain] = column
     keys = scope.groups(node.grouping).keys if node.grouping else ()
     taken = tuple(key.take(pa.array(entries.groups)) for key in keys)
     starts = cut.starts[entries.slices]
@@ -280,7 +287,7 @@ def _fed(
     columns = []
     for each in node.accumulators:
         column = empty(each.part, outer.size)
-        column.merge(ids, batch.columns[combined.accumulators.index(each)])
+        column.merge(ids, batch.columns[combined.place_of(each)])
         columns.append(column)
     return PartialBatch(starts[outer], keys, kept, tuple(columns))
 

@@ -110,7 +110,7 @@ def coarser(node: Partials, finer: Partials, batch: PartialBatch) -> PartialBatc
 
 def narrower(node: Partials, wider: Partials, batch: PartialBatch) -> PartialBatch:
     """Partials with more accumulators and the same selection, without those that are not kept."""
-    places = [wider.accumulators.index(each) for each in node.accumulators]
+    places = [wider.place_of(each) for each in node.accumulators]
     return replace(batch, columns=tuple(batch.columns[place] for place in places))
 
 

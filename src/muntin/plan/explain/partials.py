@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from muntin.aggregates.algebra import VALUED
 from muntin.display import count
 from muntin.plan.explain.costs import Costs, used
 from muntin.plan.explain.model import Fact, Item, amount, names, spread, window_text
@@ -70,6 +71,7 @@ class PartialsItems:
             *twin_facts(self.plan, node),
             *self._combined(node),
             *_home(node),
+            *(_spread(node) if self.plan.spreads else ()),
             Fact("joined_with", tables, f"joined with {', '.join(tables)}" if tables else ""),
             Fact("selection", where.removeprefix("where ") or None, where),
             Fact("predicates", node.selection.members),
@@ -93,9 +95,8 @@ class PartialsItems:
     def _accumulators(self, place: int, node: Partials, identity: str) -> tuple[Item, ...]:
         """One item for all accumulators that serve the same queries."""
         needing: list[list[int]] = [[] for _ in node.accumulators]
-        places = {each: at for at, each in enumerate(node.accumulators)}
         for fed in self._served_by(place):
-            here = [places[each] for each in self.plan.partials[fed].accumulators]
+            here = [node.place_of(each) for each in self.plan.partials[fed].accumulators]
             for index in self.costs.finals[fed]:
                 for at in used(self.plan.finals[index]):
                     needing[here[at]].append(index)
@@ -226,6 +227,27 @@ def slices_label(plan: SharedPlan, place: int) -> str:
 def _home(node: Partials) -> tuple[Fact, ...]:
     """The bucket of partials without groups, where they are placed on some."""
     return () if node.home is None else (Fact("bucket", node.home, f"in bucket {node.home}"),)
+
+
+def _spread(node: Partials) -> tuple[Fact, ...]:
+    """Where the values of partials without groups lie, and why."""
+    if node.grouping:
+        return ()
+    valued = [each for each in node.accumulators if each.part.kind in VALUED]
+    spread = tuple(str(each.plain) for each in valued if each.is_spread)
+    stay = tuple(str(each) for each in valued if not each.is_spread)
+    facts = []
+    if spread:
+        adds = {"set": "counts and sums are added up", "runs": "the best of all are chosen"}
+        kinds = dict.fromkeys(each.part.kind for each in valued if each.is_spread)
+        how = " and ".join(adds[kind] for kind in kinds)
+        text = f"values of {_named(spread)} lie in all buckets, by their hash: {how} on the driver"
+        facts.append(Fact("spread", spread, text, aside=True))
+    if stay:
+        why = "answers need all values of a window in one place"
+        text = f"values of {_named(stay)} lie in bucket {node.home}: {why}"
+        facts.append(Fact("in_one_bucket", stay, text, aside=True))
+    return tuple(facts)
 
 
 def combined_label(plan: SharedPlan, place: int) -> str:

@@ -79,6 +79,7 @@ def assemble(draft: Draft) -> Draft:
         technique=draft.told.technique,
         prefer=draft.told.prefer,
         guarantees=draft.told.guarantees,
+        spreads=draft.spreads,
     )
     return replace(draft, plan=plan)
 
@@ -115,7 +116,9 @@ def _accumulators(trees: Sequence[Tree]) -> list[dict[Accumulator, int]]:
         for feeder, needed in zip(feeders, kept, strict=True):
             if feeder is not None:
                 for each in needed:
-                    kept[feeder].setdefault(each, len(kept[feeder]))
+                    # Values of groups lie where the groups are.
+                    same = each.plain if trees[feeder].grouping else each
+                    kept[feeder].setdefault(same, len(kept[feeder]))
     return kept
 
 

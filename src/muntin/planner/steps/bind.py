@@ -15,6 +15,7 @@ from muntin.aggregates import resolve
 from muntin.aggregates.algebra import FREQUENT
 from muntin.aggregates.caps import UNSAID, Guarantees
 from muntin.aggregates.kept import kept
+from muntin.aggregates.shares import can_spread, spread_form
 from muntin.errors import (
     AggregateError,
     ExpressionError,
@@ -56,7 +57,8 @@ def bind(draft: Draft) -> Draft:
     ('price > 5', ['count(*)', 'sum(price)', 'count(price)'])
     """
     told = draft.told.guarantees
-    binding = Binding(draft.schema, draft.timeline, draft.tables, draft.zone, told)
+    given = draft.schema, draft.timeline, draft.tables, draft.zone, told
+    binding = Binding(*given, spreads=draft.spreads)
     bound: list[BoundQuery] = []
     problems: list[Problem] = []
     for query in draft.queries:
@@ -78,10 +80,15 @@ def bind_query(
     tables: Mapping[str, pa.Schema] | None = None,
     zone: Zone = UTC,
     told: Guarantees = UNSAID,
+    *,
+    spreads: bool = False,
 ) -> BoundQuery:
-    """Bind a query, or raise a :class:`QueryError` that points into its text."""
+    """Bind a query, or raise a :class:`QueryError` that points into its text.
+
+    Where it ``spreads``, values of a query without groups lie in all buckets, if they can.
+    """
     relation, related = relate(query, schema, tables or {}, zone)
-    bound = _Binder(related, relation, timeline, told=told).bind()
+    bound = _Binder(related, relation, timeline, told=told, spreads=spreads).bind()
     return replace(bound, query=query)
 
 
@@ -100,9 +107,11 @@ class Binding:
         tables: Mapping[str, pa.Schema] | None = None,
         zone: Zone = UTC,
         told: Guarantees = UNSAID,
+        *,
+        spreads: bool = False,
     ) -> None:
         self._given = schema, timeline, tables, zone, told
-        self._told = told
+        self._told, self._spreads = told, spreads
         self._timeline = timeline
         self._relations = Relations(schema, tables or {}, zone)
         self._shown: dict[Hashable, BoundQuery] = {}
@@ -117,7 +126,7 @@ class Binding:
             return self._bind(query)
         except MuntinError:
             # Says all that is wrong with the query, at its places in the query's own text.
-            return bind_query(query, *self._given)
+            return bind_query(query, *self._given, spreads=self._spreads)
 
     def _bind(self, query: Query) -> BoundQuery:
         related = self._relations.of(query)
@@ -126,7 +135,8 @@ class Binding:
         key = (id(related), query.guarantees, query.window.measure, self._key(query))
         if key not in self._shown:
             bare = related.named(replace(query, where=None))
-            self._shown[key] = _Binder(bare, relation, self._timeline, told=self._told).bind()
+            binder = _Binder(bare, relation, self._timeline, told=self._told, spreads=self._spreads)
+            self._shown[key] = binder.bind()
         predicate = self._predicate(query, related)
         return self._shown[key].asked_by(query, self._axis(query, relation), predicate)
 
@@ -197,12 +207,13 @@ class _Binder:
         timeline: Timeline,
         binder: Binder | None = None,
         told: Guarantees = UNSAID,
+        spreads: bool = False,
     ) -> None:
         self.query = query
+        self._spreads = spreads and not query.group_by
         self.guarantees = query.guarantees.otherwise(told)
         self.binder = binder
-        self.relation = relation
-        self.schema = relation.schema
+        self.relation, self.schema = relation, relation.schema
         self.timeline = timeline
 
     def bind(self) -> BoundQuery:
@@ -338,7 +349,9 @@ class _Binder:
             message = f"{call.name} keeps lists for slices of time, and ROWS windows have none"
             raise QueryError([self.query.problem(call.node, message, "use top_k or frequent")])
         aggregate = with_cap(self.query, call, aggregate, self.guarantees)
-        return BoundCall(name, aggregate, args, self._predicate(call.filter, self.schema))
+        spreads = self._spreads and can_spread(aggregate)
+        aggregate = spread_form(aggregate) if spreads else aggregate
+        return BoundCall(name, aggregate, args, self._predicate(call.filter, self.schema), spreads)
 
     def _output(self, node: exp.Expr, lowered: pa.Schema) -> Bound:
         """What a query shows: an expression, or a list or struct as an aggregate gives it."""

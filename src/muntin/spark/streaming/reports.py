@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from muntin.counts import Counts
 from muntin.spark.streaming.checkpoint.asks import KeptFile
 from muntin.spark.streaming.checkpoint.records import StreamOutcome, StreamRecord
@@ -71,6 +73,8 @@ class BucketReport:
         kept: The files of what is kept to be asked, each with its keep.
         shares: Those of aggregates over joins that are merged with other buckets', as bytes by
             query.
+        spread: Those of queries without groups whose values are spread over buckets, as bytes by
+            family.
         gaps: Where the windows without rows begin that are still to be shown, by query.
         hot: By feed, how many rows were looked at, and their keys.
     """
@@ -88,6 +92,7 @@ class BucketReport:
     files: Sequence[int] = ()
     kept: Sequence[Any] = ()
     shares: dict[str, bytes] = field(default_factory=dict)
+    spread: dict[int, bytes] = field(default_factory=dict)
     gaps: dict[str, int] = field(default_factory=dict)
     hot: dict[str, tuple[int, Counter[str]]] = field(default_factory=dict)
 
@@ -100,6 +105,19 @@ class BucketReport:
         """The report that `to_bytes` wrote."""
         report: BucketReport = pickle.loads(data)
         return report
+
+
+def packed_share(table: pa.Table) -> bytes:
+    """A share as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def unpacked_share(data: bytes) -> pa.Table:
+    """The share that `packed_share` wrote."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from muntin.spark.streaming.checkpoint.files import missing
 from muntin.spark.streaming.checkpoint.records import BatchOutcome, BatchRecord, StreamRecord
 from muntin.spark.streaming.driver.keeps import RunKeeps
 from muntin.spark.streaming.driver.plans import Planner, result_schemas
-from muntin.spark.streaming.driver.shares import merge_shares
+from muntin.spark.streaming.driver.shares import BatchMerger
 from muntin.spark.streaming.driver.watermarks import Pace, moments
 from muntin.spark.streaming.problems import RunError
 from muntin.spark.streaming.reports import REPORT_SCHEMA, BatchReport, BucketReport
@@ -79,6 +79,7 @@ class BatchRunner:
         self.timing = Timing()
         self._hot: dict[str, KeyCounts] = {}
         self._shipped: set[str] = set()
+        self._merge = BatchMerger(planner, checkpoint.buckets)
         self._declared: tuple[str | None, ...] = ()
         self._cache = worker_cache()
         self._warning = HolderWarning()
@@ -98,7 +99,7 @@ class BatchRunner:
         reports = _collected(frame)
         self._check_complete(record, reports)
         self._check_states(record, reports)
-        self._merge(record, reports, self._sink.sink.writer())
+        self._merge(record, reports, self._rows(record), self._sink.sink.writer())
         self._check_failures(record, reports)
         outcome = self._sum_up(record, reports)
         # Before any result is committed: a repeat that is another batch is seen, and refused.
@@ -167,18 +168,12 @@ class BatchRunner:
             folder = str(self._checkpoint.spark_folder)
             reports = _flush(session, folder, job, self._checkpoint.buckets, writer)
             self._check_states(record, reports)
-            self._merge(record, reports, writer)
+            self._merge(record, reports, self._rows(record), writer)
             self._check_failures(record, reports)
         self._sink.commit(record.batch, reports.written)
         self.outcome = self._sum_up(record, reports)
         # This closes the checkpoint.
         records.write_outcome(self.outcome)
-
-    def _merge(self, record: BatchRecord, reports: BatchReport, writer: Writer[Any]) -> None:
-        """Show the groups that several buckets have rows of."""
-        rows = self._rows(record)
-        if rows is not None and rows.spanning:
-            merge_shares(rows, record.batch, reports, writer)
 
     def _closing(self, last: int) -> BatchRecord:
         """The record of the last batch: it has no rows, and answers with the plan of the state."""

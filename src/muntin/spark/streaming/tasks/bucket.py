@@ -12,6 +12,7 @@ from uuid import uuid4
 import numpy as np
 
 from muntin.engine.answers.front import Answered
+from muntin.engine.answers.shares import Shares, take_shares
 from muntin.engine.slices.array_pack import Arrays, pack_arrays, unpack_arrays
 from muntin.engine.slices.partials import PartialBatch, merge
 from muntin.engine.slices.sealed_log import SealedLog, united
@@ -19,6 +20,7 @@ from muntin.engine.slices.store import BEGINNING
 from muntin.engine.state import State
 from muntin.engine.wire import from_bytes, to_bytes
 from muntin.errors import DataError
+from muntin.plan import SharedPlan
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
 from muntin.spark.streaming.reports import NO_TIME
@@ -45,10 +47,13 @@ class Bucket:
 
     def __init__(self, job: Job, buckets: Buckets, bucket: int, held: Any) -> None:
         self._job, self._bucket, self._partition = job, bucket, bucket % buckets.partitions
+        # The place among the buckets of its stream.
+        self._place = bucket % buckets.count, buckets.count
         self._stream = job.record.streams[buckets.stream_of(bucket)]
         self._folder = StateFolder(job.blocks, job.run)
         self._whose = Whose(bucket, job.record.batch)
         self._state: State | None = None
+        self.shares: Shares = {}
         self._taken: list[PartialBatch] = []
         if held is None:
             plan = self._stream.before or self._stream.plan
@@ -60,6 +65,10 @@ class Bucket:
         self._is_joined = self.head.plan != self._stream.plan
         self._is_changed = held is None or self._is_joined
         self._is_rebased, self._is_bulk = self._is_joined, False
+
+    def _plan(self, name: str) -> SharedPlan:
+        """A plan as this bucket runs it."""
+        return self._job.plan_in(name, *self._place)
 
     def _read_head(self, plan: str, data: bytes) -> Head:
         try:
@@ -77,6 +86,18 @@ class Bucket:
 
     def answer(self, blobs: list[bytes], latest: int) -> Answered:
         """Take in a batch's partials and its largest time; the windows that are due."""
+        return self._without_shares(self._answered(blobs, latest))
+
+    def close(self) -> Answered:
+        """The windows that are open."""
+        return self._without_shares(self.state().close())
+
+    def _without_shares(self, answered: Answered) -> Answered:
+        """Set aside what is put together with other buckets' answers."""
+        self.shares = take_shares(self._job.plan(self._stream.plan), answered)
+        return answered
+
+    def _answered(self, blobs: list[bytes], latest: int) -> Answered:
         record = self._stream
         if not (blobs or self._is_changed or self.head.holds):
             return Answered()
@@ -108,7 +129,7 @@ class Bucket:
         """
         if not blobs:
             return
-        plan = self._job.plan(self._stream.plan)
+        plan = self._plan(self._stream.plan)
         given = zip(*(from_bytes(plan, blob) for blob in blobs), strict=True)
         self._taken = [
             merge(node, batches).as_batch()
@@ -121,7 +142,7 @@ class Bucket:
         held = self.head.state
         if not held or reached is None:
             return True
-        _, slides, phases = self._job.plan(self.head.plan).windows.T
+        _, slides, phases = self._plan(self.head.plan).windows.T
         return bool(np.any((reached - phases) // slides >= np.array(held["next"], np.int64)))
 
     def _append(self, seen: int, reached: int | None) -> Answered:
@@ -165,7 +186,7 @@ class Bucket:
                 for store, log in zip(state.stores, self.head.stretches, strict=False)
                 if store.moving is not None
             }
-            state.adopt(self._job.plan(record.plan))
+            state.adopt(self._plan(record.plan))
             self.head.stretches = [logs.get(id(store.moving), []) for store in state.stores]
             state.keep_logs()
 
@@ -191,7 +212,7 @@ class Bucket:
 
     def _restored(self) -> State:
         """The state as its pieces have it."""
-        head, plan = self.head, self._job.plan(self.head.plan)
+        head, plan = self.head, self._plan(self.head.plan)
         try:
             if head.base is None:
                 state, since = State(plan), -1
@@ -218,7 +239,7 @@ class Bucket:
 
     def _news(self, since: int) -> Iterator[list[PartialBatch]]:
         """The partials of batches after one."""
-        plan = self._job.plan(self.head.plan)
+        plan = self._plan(self.head.plan)
         for piece in self.head.since(since):
             data, at = self._get(piece), 0
             while at < len(data):

@@ -17,6 +17,7 @@ from muntin.engine.rows.stage_a import StageA
 from muntin.engine.tables.relations import Joiner
 from muntin.plan import SharedPlan
 from muntin.plan.routes import Feed, RoutedPlan
+from muntin.plan.shares import homes_in, plan_in
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.checkpoint.checkpoint import load_plan, load_row_plan, load_table
 from muntin.spark.streaming.checkpoint.records import BatchRecord
@@ -58,6 +59,15 @@ class Job:
     def plan(self, name: str) -> SharedPlan:
         """A plan of this job."""
         return _plans.get((self.run, name), lambda: load_plan(self._path(name)))
+
+    def plan_in(self, name: str, bucket: int, buckets: int) -> SharedPlan:
+        """A plan of this job as one of a stream's buckets runs it.
+
+        Most buckets are home to nothing, and run the same one.
+        """
+        plan = self.plan(name)
+        key = (self.run, name, homes_in(plan, bucket, buckets))
+        return _own_plans.get(key, lambda: plan_in(plan, bucket, buckets))
 
     def row_plan(self, name: str) -> RoutedPlan:
         """A plan of queries over rows of this job."""
@@ -183,6 +193,7 @@ class _Kept(Generic[_Item]):
 # is named by its content. There is a plan for each stream, and the one before it.
 _jobs: _Kept[Job] = _Kept(2, lasting=False)
 _plans: _Kept[SharedPlan] = _Kept(32)
+_own_plans: _Kept[SharedPlan] = _Kept(64)
 _row_plans: _Kept[RoutedPlan] = _Kept(4)
 _tables: _Kept[pa.Table] = _Kept(8)
 _stages: _Kept[StageA] = _Kept(32)

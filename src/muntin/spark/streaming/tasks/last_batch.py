@@ -11,7 +11,7 @@ from muntin.counts import Counts
 from muntin.engine.answers.front import Answered
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.reports import NO_TIME, BucketReport
+from muntin.spark.streaming.reports import NO_TIME, BucketReport, packed_share
 from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.job import current_job, task_context
 from muntin.spark.streaming.tasks.row_bucket import RowAnswers, RowBucket
@@ -23,22 +23,25 @@ def close_buckets(
 ) -> Iterator[pa.RecordBatch]:
     """One task's buckets: their open windows, written together."""
     job = current_job()
-    spread = job.buckets(buckets)
+    placed = job.buckets(buckets)
     results: dict[str, list[pa.Table]] = {}
     reports = []
     for batch in batches:
         for row in batch.to_pylist():
-            bucket = spread.numbers[row["bucket"]]
+            bucket = placed.numbers[row["bucket"]]
             held = row["token"], row["written"], row["plan"], row["data"]
             answered: Answered | RowAnswers
             done = Counts()
             shares: dict[str, bytes] = {}
+            spread: dict[int, bytes] = {}
             gaps: dict[str, int] = {}
-            if spread.is_shared(bucket):
-                answered = RowBucket(job, spread, bucket, held).close()
+            if placed.is_shared(bucket):
+                answered = RowBucket(job, placed, bucket, held).close()
                 shares, gaps = answered.shares, answered.gaps
             else:
-                answered = Bucket(job, spread, bucket, held).state().close()
+                kept = Bucket(job, placed, bucket, held)
+                answered = kept.close()
+                spread = {family: packed_share(table) for family, table in kept.shares.items()}
                 done = steps_of(answered)
             tables = {name: each for name, each in answered.tables.items() if each.num_rows}
             for name, table in tables.items():
@@ -55,6 +58,7 @@ def close_buckets(
                     token=found,
                     covers=1,
                     shares=shares,
+                    spread=spread,
                     gaps=gaps,
                 )
             )

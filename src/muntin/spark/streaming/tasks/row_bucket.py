@@ -29,6 +29,7 @@ from muntin.plan.operators import RowPlan
 from muntin.plan.routes import RoutedPlan
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.problems import RESTORE, CheckpointError
+from muntin.spark.streaming.reports import packed_share
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
 from muntin.spark.streaming.tasks.head import Head, Piece
 from muntin.spark.streaming.tasks.job import Job
@@ -368,20 +369,8 @@ class RowBucket:
 
 
 def _answers(shared: Shared, errors: Counter[str]) -> RowAnswers:
-    shares = {name: _packed(table) for name, table in shared.shares.items()}
+    shares = {name: packed_share(table) for name, table in shared.shares.items()}
     return RowAnswers(shared.tables, errors, shares, shared.gaps)
-
-
-def _packed(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def unpacked_share(data: bytes) -> pa.Table:
-    """A share of an aggregate over a join, as a report has it."""
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
 def _known(times: Mapping[str, int], plan: RoutedPlan) -> dict[str, int]:

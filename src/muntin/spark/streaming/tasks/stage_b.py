@@ -12,7 +12,7 @@ from muntin.counts import Counts
 from muntin.engine.answers.front import Answered
 from muntin.sinks import Writer
 from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.reports import NO_TIME, BucketReport, MapReport
+from muntin.spark.streaming.reports import NO_TIME, BucketReport, MapReport, packed_share
 from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter
 from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_context
@@ -45,6 +45,7 @@ class StateStage:
         answered: Answered | RowAnswers
         done = Counts()
         shares: dict[str, bytes] = {}
+        spread: dict[int, bytes] = {}
         gaps: dict[str, int] = {}
         if buckets.is_shared(bucket):
             kept = RowBucket(job, buckets, bucket, stored.getOption)
@@ -53,6 +54,7 @@ class StateStage:
         else:
             kept = Bucket(job, buckets, bucket, stored.getOption)
             answered = kept.answer(news.blobs, seen.latest)
+            spread = {family: packed_share(table) for family, table in kept.shares.items()}
             done = steps_of(answered)
         tables = answered.tables.items()
         results = {name: table.num_rows for name, table in tables if table.num_rows}
@@ -73,6 +75,7 @@ class StateStage:
             kept=seen.kept,
             files=kept.head.batches(),
             shares=shares,
+            spread=spread,
             gaps=gaps,
             hot=seen.hot,
         )
