@@ -37,6 +37,8 @@ list(warm(1))
 CALLS = """
 import json, random
 import muntin
+import numpy as np
+import pyarrow as pa
 from numba.core import event
 from muntin import _compiled as compiled
 from muntin_bench.planning import cold, workloads
@@ -61,6 +63,9 @@ data = trades(20_000)
 muntin.aggregate(data, ";".join(each.sql() for each in draw(256, 1)), time="ts")
 muntin.aggregate(data.to_pandas(), "SELECT symbol, sum(price * vol) / sum(vol) AS v FROM t "
     "[RANGE '20 minutes' SLIDE '20 minutes'] GROUP BY symbol", time="ts")
+values = pa.table({"ts": np.arange(150_000), "v": np.random.default_rng(0).random(150_000)})
+muntin.aggregate(values, "SELECT mode(v) AS m, count(DISTINCT v) AS n FROM t "
+    "[RANGE 160000 SLIDE 80000]", time="ts")
 for seed in range(6):
     rng = random.Random(seed)
     rows = stream(rng)

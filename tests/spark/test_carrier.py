@@ -6,136 +6,23 @@ No Spark is needed here: buckets are called as its tasks call them, with what it
 from __future__ import annotations
 
 import random
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from engine.rich_queries import rich_queries, rich_stream
-from muntin.engine.rows.stage_a import StageA
-from muntin.engine.wire import split, to_bytes
 from muntin.plan import SharedPlan
 from muntin.planner import build_plan
 from muntin.queries import queries
-from muntin.spark.streaming.buckets import Buckets
-from muntin.spark.streaming.checkpoint.records import BatchRecord, StreamRecord
 from muntin.spark.streaming.problems import CheckpointError
-from muntin.spark.streaming.tasks import bucket as buckets_of
 from muntin.spark.streaming.tasks import head
-from muntin.spark.streaming.tasks.bucket import Bucket
 from muntin.spark.streaming.tasks.carrier import StateFolder, StateWriter, Whose
-from muntin.spark.streaming.tasks.job import Job
-from muntin.spark.streaming.tasks.memory import WorkerStates
 from muntin.streams import LiveEngine
+from spark.bucket_workers import PLANS, Cluster, text
 
-BUCKETS = 3
-ONE_PARTITION = Buckets(1, BUCKETS)
 # How news are weighed outside of tests.
 FEW = [(name, getattr(head, name)) for name in ("_LEAST", "_FEWEST", "_FAN_OUT", "_RECENT")]
-PLANS: dict[str, SharedPlan] = {}
-
-
-class PlannedJob(Job):
-    """A batch whose plans are in memory."""
-
-    def plan(self, name: str) -> SharedPlan:
-        return PLANS[name]
-
-
-class Cluster:
-    """Workers that take turns at buckets, and the state that Spark would keep between batches."""
-
-    def __init__(self, folder: Path, rng: random.Random, lateness: int, *, workers: int) -> None:
-        self.folder, self.rng, self.lateness = folder, rng, lateness
-        self.workers = [WorkerStates() for _ in range(workers)]
-        self.states: dict[int, Any] = {}
-        self.batch, self.seen, self.watermark = 0, None, None
-        self.plan: str | None = None
-        self.written = Counter[int]()
-        self.read = Counter[str]()
-
-    def run(self, plan: SharedPlan, rows: pa.RecordBatch, *, cache: int = 64) -> dict[str, Any]:
-        """Run a batch; all rows that its buckets answer, by query."""
-        name = f"{len(PLANS)}"
-        known = [key for key, each in PLANS.items() if each is plan]
-        PLANS[known[0] if known else name] = plan
-        name = known[0] if known else name
-        stream = StreamRecord(name, self.plan, self.seen, self.watermark, self.lateness)
-        record = BatchRecord(self.batch, (stream,), 0, {})
-        job = PlannedJob("run", record, {}, str(self.folder), cache)
-        output = StageA(plan, {})(_in_time(rows, self.watermark))
-        latest = int(output.ticks.max()) if output.ticks.size else -(2**62)
-        # Map tasks are heard of in any order.
-        halves = [split(plan, output.partials, BUCKETS)] if output.partials else []
-        found: dict[str, list[pa.Table]] = {}
-        attempts = self.rng.choice([1, 1, 2])
-        tokens = []
-        for attempt in range(attempts):
-            writer = StateWriter(StateFolder(self.folder, "run"), self.batch, 0)
-            states, tables = {}, {}
-            for number in range(BUCKETS):
-                buckets_of.worker_states = self.rng.choice(self.workers)
-                kept = Bucket(job, ONE_PARTITION, number, self.states.get(number))
-                blobs = [to_bytes(half[number]) for half in halves if number in half]
-                self.rng.shuffle(blobs)
-                answered = kept.answer(blobs, latest)
-                results = {k: t.num_rows for k, t in answered.tables.items() if t.num_rows}
-                kept.store(writer, results)
-                states[number] = kept.row() or self.states.get(number)
-                tables[number] = answered.tables
-                tokens.append((number, kept.token))
-                self.written[number] = kept.head.size
-            # The file of the last attempt stays, and the state of any.
-            writer.close()
-            if attempt == 0 or self.rng.random() < 0.5:
-                kept_states, kept_tables = states, tables
-        assert len(set(tokens)) == BUCKETS, "attempts agree"
-        self.states = kept_states
-        for each in kept_tables.values():
-            for query, table in each.items():
-                found.setdefault(query, []).append(table)
-        record_reached = stream.reached(None if latest == -(2**62) else latest)
-        self.seen = max(latest, self.seen or latest) if latest > -(2**62) else self.seen
-        self.watermark, self.plan = record_reached, name
-        self.batch += 1
-        return {query: pa.concat_tables(parts) for query, parts in found.items()}
-
-    def close(self) -> dict[str, pa.Table]:
-        """Answer what is open, from the files alone."""
-        assert self.plan is not None
-        stream = StreamRecord(self.plan, self.plan, self.seen, self.watermark, self.lateness)
-        record = BatchRecord(self.batch, (stream,), 0, {})
-        job = PlannedJob("run", record, {}, str(self.folder), 0)
-        found: dict[str, list[pa.Table]] = {}
-        for number, held in self.states.items():
-            for query, table in (
-                Bucket(job, ONE_PARTITION, number, held).state().close().tables.items()
-            ):
-                found.setdefault(query, []).append(table)
-        return {query: pa.concat_tables(parts) for query, parts in found.items()}
-
-    def files(self) -> set[int]:
-        """The batches whose files the state is in."""
-        heads = [head.Head.of_bytes(held[3]) for held in self.states.values()]
-        return {batch for each in heads for batch in each.batches()}
-
-
-def _in_time(rows: pa.RecordBatch, watermark: int | None) -> pa.Table:
-    table = pa.Table.from_batches([rows])
-    if watermark is None:
-        return table
-    return table.filter(pa.compute.greater_equal(table["t"], watermark))
-
-
-def _text(tables: dict[str, pa.Table]) -> dict[str, list[str]]:
-    """Rows as text, since NaN is not equal to itself, in any order."""
-    return {
-        name: sorted(map(repr, table.to_pylist()))
-        for name, table in tables.items()
-        if table.num_rows
-    }
 
 
 @pytest.fixture(autouse=True)
@@ -166,8 +53,8 @@ def test_workers_take_turns_and_queries_change(seed: int, tmp_path: Path) -> Non
             engine.remove(rng.choice(engine.plan.finals).name)
         plan = engine.plan
         found = cluster.run(plan, batch, cache=rng.choice([0, 64, 64]))
-        assert _text(found) == _text(engine.feed(batch))
-    assert _text(cluster.close()) == _text(engine.close())
+        assert text(found) == text(engine.feed(batch))
+    assert text(cluster.close()) == text(engine.close())
 
 
 QUERY = "CREATE QUERY q AS SELECT g, sum(v) AS s, max(v) AS m, last(v) AS l, count(*) AS n"
@@ -200,13 +87,13 @@ def test_stretches_are_put_together_and_forgotten(cache: int, tmp_path: Path) ->
     for tick in range(150):
         # Some groups fall silent for longer than the window, and come back.
         batch = _second(tick, 9 if tick % 90 < 20 else 4, rng)
-        assert _text(cluster.run(plan, batch, cache=cache)) == _text(engine.feed(batch))
+        assert text(cluster.run(plan, batch, cache=cache)) == text(engine.feed(batch))
         heads = [head.Head.of_bytes(held[3]) for held in cluster.states.values()]
         levels |= {piece.level for each in heads for log in each.stretches for piece in log}
         kept.append(len(cluster.files()))
     assert levels >= {0, 1}
     assert max(kept) < 60
-    assert _text(cluster.close()) == _text(engine.close())
+    assert text(cluster.close()) == text(engine.close())
 
 
 def test_values_are_in_stretches_and_not_in_bases(tmp_path: Path) -> None:
@@ -217,11 +104,11 @@ def test_values_are_in_stretches_and_not_in_bases(tmp_path: Path) -> None:
     for tick in range(40):
         batch = _second(tick, 4, rng)
         found = cluster.run(plan, batch, cache=rng.choice([0, 64]))
-        assert _text(found) == _text(engine.feed(batch))
+        assert text(found) == text(engine.feed(batch))
         heads = [head.Head.of_bytes(held[3]) for held in cluster.states.values()]
         levels |= {piece.level for each in heads for log in each.stretches for piece in log}
     assert 0 in levels
-    assert _text(cluster.close()) == _text(engine.close())
+    assert text(cluster.close()) == text(engine.close())
 
 
 def test_a_batch_writes_its_news_however_much_is_kept(
