@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import muntin
-from muntin.operators.hot_keys import KeyCounts
+from muntin.operators.hot_keys import Key, KeyCounts
 
 ORDERS = {"ts": "int64", "id": "int64", "total": "int64"}
 
@@ -39,9 +39,9 @@ def test_progress_names_the_hottest_keys_of_joined_streams() -> None:
 def test_older_rows_count_less_and_rare_keys_are_forgotten() -> None:
     counts = KeyCounts()
     for _ in range(100):
-        counts.add({"old": 900, "other": 100}, 1000)
+        counts.add({Key("old", 1): 900, Key("other", 2): 100}, 1000)
     for number in range(400):
-        counts.add({"new": 900, f"rare {number}": 1}, 1000)
+        counts.add({Key("new", 3): 900, Key(f"rare {number}", number): 1}, 1000)
     assert counts.hottest(1)[0].key == "new"
     assert counts.hottest(1)[0].share > 0.8
     assert len(counts.hottest(1000)) < 300

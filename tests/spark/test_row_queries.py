@@ -206,6 +206,62 @@ def test_aggregates_over_joins_through_changes_restarts_and_repeats(
     assert done.progress().results["by_buyer"] == expected["by_buyer"].num_rows
 
 
+SPLIT = (PAID + UNPAID + JOINED).replace(" AS SELECT", " WITH (skew = 'replicate') AS SELECT")
+
+
+def skewed(table: pa.Table, column: str, share: float, rng: random.Random) -> pa.Table:
+    """The table with one value in a share of its rows."""
+    values = [7 if rng.random() < share else each for each in table[column].to_pylist()]
+    at = table.column_names.index(column)
+    return table.set_column(at, column, pa.array(values, pa.int64()))
+
+
+def test_hot_keys_are_split_and_whole_again(spark: Any, tmp_path: Path) -> None:
+    rng = random.Random(8)
+    out = tmp_path / "out"
+    # Most payments are of one order in the first half, and few in the second.
+    early = skewed(payments(rng, 5000, 120), "order_id", 0.8, rng)
+    late = payments(rng, 5000, 240).slice(2500)
+    paid = cut(early, 6) + cut(late, 6)
+    ordered = cut(skewed(orders(rng, 900, 240), "id", 0.05, rng), 12)
+    both = Both(spark, tmp_path, SPLIT)
+    phases: list[set[str]] = []
+    for number in range(12):
+        both.put(ordered[number], paid[number])
+        if number % 3 != 2:
+            continue
+        # Started again each time: the records say what is split.
+        done = both.start(sink=sinks.parquet(out), trigger="available_now")
+        assert done.await_termination(PATIENCE)
+        split = done.progress().split_keys
+        phases.append({each.phase for held in split.values() for each in held})
+        if number == 5:
+            assert {(each.key, each.spread) for held in split.values() for each in held} == {
+                ("7", "payments")
+            }
+            assert "hot keys split" in done.row_plan().explain()
+    assert "split" in phases[1]
+    assert "split" not in phases[3]
+    done.stop(flush=True)
+    found, expected = sinks.read(out), both.close()
+    for name, rows in expected.items():
+        assert rows.num_rows > 0, name
+        assert rows_of(found[name]) == rows_of(rows), name
+
+
+def test_hot_keys_of_bounded_frames_are_split(spark: Any) -> None:
+    rng = random.Random(9)
+    paid = skewed(payments(rng, 2000, 100), "order_id", 0.8, rng)
+    data = {"orders": skewed(orders(rng, 300, 100), "id", 0.1, rng), "payments": paid}
+    frames = {name: spark.createDataFrame(table) for name, table in data.items()}
+    plain, split = (
+        muntin.aggregate(frames, sql, time=TIMES)
+        for sql in (SPLIT.replace(" WITH (skew = 'replicate')", ""), SPLIT)
+    )
+    for name in plain:
+        assert rows_of(split[name].toArrow()) == rows_of(plain[name].toArrow()), name
+
+
 def test_bounded_frames_give_the_rows_of_this_process(spark: Any) -> None:
     rng = random.Random(3)
     data = {"orders": orders(rng, 150, 200), "payments": payments(rng, 120, 200)}

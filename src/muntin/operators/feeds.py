@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from muntin._typing import Ints
+from muntin._typing import Bools, Ints
 from muntin.expressions import Evaluator
 from muntin.operators.rows import take
 from muntin.operators.select import truths
-from muntin.operators.state.keys import hash_columns
+from muntin.operators.splits import Lanes
+from muntin.operators.state.keys import hash_columns, is_comparable
 from muntin.plan.routes import Feed
+
+_WHOLE = Lanes()
 
 
 class FeedSplitter:
@@ -23,14 +26,17 @@ class FeedSplitter:
     Args:
         feed: The feed.
         buckets: How many buckets there are.
+        lanes: The keys that are split over several buckets.
     """
 
-    def __init__(self, feed: Feed, buckets: int) -> None:
-        self._feed, self._buckets = feed, buckets
+    def __init__(self, feed: Feed, buckets: int, lanes: Lanes = _WHOLE) -> None:
+        self._feed, self._buckets, self._lanes = feed, buckets, lanes
+        self._width = min(lanes.count, buckets)
         self._key = Evaluator(feed.key)
         self._where = Evaluator(feed.where)
         self._tables: list[pa.Table] = []
         self._numbers: list[Ints] = []
+        self._copied: list[Bools] = []
 
     def take(self, rows: pa.Table) -> None:
         """Take in some rows of the stream."""
@@ -40,8 +46,21 @@ class FeedSplitter:
             sent, rows = sent.filter(pa.array(wanted)), rows.filter(pa.array(wanted))
         keys = tuple(each.values for each in self._key(rows)) if self._feed.key else ()
         hashes, _ = hash_columns(keys, sent.num_rows)
+        numbers = _modulo(hashes, self._buckets)
+        if self._lanes.spread:
+            spread = np.isin(hashes, np.array(self._lanes.spread))
+            numbers[spread] += self._lane(sent.filter(pa.array(spread)))
+            numbers %= self._buckets
+        if self._lanes.copied:
+            self._copied.append(np.isin(hashes, np.array(self._lanes.copied)))
         self._tables.append(sent)
-        self._numbers.append((hashes.view(np.uint64) % np.uint64(self._buckets)).astype(np.int64))
+        self._numbers.append(numbers)
+
+    def _lane(self, rows: pa.Table) -> Ints:
+        """The lane of each row of a split key: by all its values, so that attempts agree."""
+        columns = [_single(each) for each in rows.columns if is_comparable(each.type)]
+        hashes, _ = hash_columns(tuple(columns), rows.num_rows)
+        return _modulo(hashes, self._width)
 
     def _wanted(self, rows: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """The rows that some leaf takes, or fails to judge: whoever takes them counts failures."""
@@ -59,18 +78,16 @@ class FeedSplitter:
         if not self._tables:
             return {}
         table = pa.concat_tables(self._tables).combine_chunks()
-        numbers = np.concatenate(self._numbers)
-        if self._feed.everywhere:
-            self._tables, self._numbers = [], []
-            return self._copies(table)
-        self._tables, self._numbers = [], []
+        numbers, places = self._placed()
+        self._tables, self._numbers, self._copied = [], [], []
         if not numbers.size:
             return {}
         # Few distinct numbers: of 16 bits, they are sorted by counting.
         small = numbers.astype(np.uint16) if self._buckets <= 1 << 16 else numbers
         order = np.argsort(small, kind="stable")
         arrays = tuple(_single(column) for column in table.columns)
-        batch = pa.RecordBatch.from_arrays(list(take(arrays, order)), schema=table.schema)
+        chosen = order if places is None else places[order]
+        batch = pa.RecordBatch.from_arrays(list(take(arrays, chosen)), schema=table.schema)
         held, firsts = np.unique(numbers[order], return_index=True)
         ends = [*firsts.tolist()[1:], order.size]
         return {
@@ -78,13 +95,19 @@ class FeedSplitter:
             for bucket, begin, end in zip(held.tolist(), firsts.tolist(), ends, strict=True)
         }
 
-    def _copies(self, table: pa.Table) -> dict[int, bytes]:
-        """The same rows for every bucket."""
-        if not table.num_rows:
-            return {}
-        arrays = [_single(column) for column in table.columns]
-        data = _packed(pa.RecordBatch.from_arrays(arrays, schema=table.schema))
-        return dict.fromkeys(range(self._buckets), data)
+    def _placed(self) -> tuple[Ints, Ints | None]:
+        """The bucket of each row that is sent, and its place; None where each is sent once."""
+        numbers = np.concatenate(self._numbers)
+        if not self._copied or self._width < 2:
+            return numbers, None
+        copied = np.flatnonzero(np.concatenate(self._copied))
+        others = [(numbers[copied] + lane) % self._buckets for lane in range(1, self._width)]
+        places = np.concatenate((np.arange(numbers.size), np.tile(copied, self._width - 1)))
+        return np.concatenate((numbers, *others)), places
+
+
+def _modulo(hashes: Ints, count: int) -> Ints:
+    return (hashes.view(np.uint64) % np.uint64(count)).astype(np.int64)
 
 
 def unpacked(packets: Sequence[bytes]) -> pa.Table:

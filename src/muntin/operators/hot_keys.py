@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.expressions import Bound, Evaluator
+from muntin.operators.state.keys import hash_columns
 
 # Rows of a batch that are looked at, keys that are counted, and after how many rows half of all
 # counts are forgotten.
 _SAMPLE = 1024
 _KEYS = 256
 _RECENT = 1 << 16
+
+
+class Key(NamedTuple):
+    """A key as text, and the hash that decides on its bucket."""
+
+    text: str
+    hash: int
 
 
 class HotKey(NamedTuple):
@@ -32,38 +40,42 @@ class KeyCounts:
     are forgotten, and older rows count less and less.
 
     >>> counts = KeyCounts()
-    >>> counts.add({"a": 6, "b": 2}, 8)
+    >>> counts.add({Key("a", 17): 6, Key("b", 4): 2}, 8)
     >>> counts.hottest(1)
     (HotKey(key='a', share=0.75),)
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._rows = 0
+        self._counts: Counter[Key] = Counter()
+        self.rows = 0
 
-    def add(self, counts: dict[str, int], rows: int) -> None:
+    def add(self, counts: Mapping[Key, int], rows: int) -> None:
         """Count keys of so many rows."""
         self._counts.update(counts)
-        self._rows += rows
+        self.rows += rows
         if len(self._counts) > _KEYS:
             self._counts = Counter(dict(self._counts.most_common(_KEYS)))
-        while self._rows > _RECENT:
-            self._rows //= 2
+        while self.rows > _RECENT:
+            self.rows //= 2
             halved = {key: count // 2 for key, count in self._counts.items()}
             self._counts = Counter({key: count for key, count in halved.items() if count})
 
     def hottest(self, most: int = 3) -> tuple[HotKey, ...]:
         """The most frequent keys that occur more than once."""
+        return tuple(HotKey(key.text, share) for key, share in self.shares(most))
+
+    def shares(self, most: int) -> list[tuple[Key, float]]:
+        """The same keys with their hashes, and the share of rows that have each."""
         found = [each for each in self._counts.most_common(most) if each[1] > 1]
-        return tuple(HotKey(key, count / self._rows) for key, count in found)
+        return [(key, count / self.rows) for key, count in found]
 
 
 class KeySample:
     """Counts the keys of some rows of each batch."""
 
     def __init__(self, key: Sequence[Bound]) -> None:
-        self._key = Evaluator(key)
-        self.counts: Counter[str] = Counter()
+        self._key, self._is_keyed = Evaluator(key), bool(key)
+        self.counts: Counter[Key] = Counter()
         self.rows = 0
 
     def see(self, rows: pa.Table) -> None:
@@ -72,9 +84,16 @@ class KeySample:
         if not rows.num_rows:
             return
         chosen = rows.take(pa.array(np.arange(0, rows.num_rows, step)))
-        columns = [each.values.to_pylist() for each in self._key(chosen)]
         self.rows += chosen.num_rows
+        if not self._is_keyed:
+            # All rows meet all others.
+            self.counts[Key("", 0)] += chosen.num_rows
+            return
+        columns = tuple(each.values for each in self._key(chosen))
+        hashes, _ = hash_columns(columns, chosen.num_rows)
+        listed = zip(*(each.to_pylist() for each in columns), strict=True)
         self.counts.update(
-            ", ".join(map(str, values)) for values in zip(*columns, strict=True)
+            Key(", ".join(map(str, values)), hashed)
+            for values, hashed in zip(listed, hashes.tolist(), strict=True)
             if None not in values
-        )  # fmt: skip
+        )

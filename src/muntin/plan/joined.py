@@ -123,7 +123,7 @@ class JoinFinal:
         sides: The sides that are multiplied.
         pairs: The name of the row query whose rows are aggregated, with that way.
         lived: Whether these rows come once, with their lifetimes; or at each window end.
-        replicates: Whether buckets have all rows of all streams but the first.
+        replicates: Whether hot keys may be split over several buckets.
         groups: The group columns.
         calls: The aggregates.
         outputs: The result columns over groups and lowered aggregates.

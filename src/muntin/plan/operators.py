@@ -282,7 +282,7 @@ class RowFinal:
         lasts: ``Wstream(...)[RANGE t]``: results live for ``t`` ticks, whatever their parts do.
         timeline: The type and zone of the times shown: that of the first stream in FROM.
         sql: The query as text, for ``explain`` and for what is written down.
-        replicates: Whether buckets have all rows of all streams but the first.
+        replicates: Whether hot keys may be split over several buckets.
         rewritings: How the operators differ from how the query was written, and what was weighed.
         written: The root as it was written, if it is another.
     """

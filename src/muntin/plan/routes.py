@@ -25,7 +25,6 @@ class Feed:
         where: A row is sent if one of these holds, or fails; none sends all rows.
         relation: The tables that rows are joined with before they are sent, if any.
         queries: The queries that read it.
-        everywhere: Whether all buckets get all rows.
     """
 
     name: str
@@ -37,7 +36,27 @@ class Feed:
     where: tuple[Bound, ...] = ()
     relation: Relation | None = None
     queries: tuple[str, ...] = ()
-    everywhere: bool = False
+
+
+@dataclass(frozen=True)
+class SplitGroup:
+    """Streams whose rows meet by one key, of which hot keys may be split over several buckets.
+
+    Attributes:
+        name: What its queries join, and by what.
+        clocks: The names that the plan has for its streams, each spread by its key.
+        labels: The same as people know them.
+        streams: The streams, in the order of FROM.
+        lasting: For how many ticks a row of each may meet others.
+        free: The places of those streams whose rows may be spread while all others are copied.
+    """
+
+    name: str
+    clocks: tuple[str, ...]
+    labels: tuple[str, ...]
+    streams: tuple[str, ...]
+    lasting: tuple[int, ...]
+    free: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -56,6 +75,7 @@ class RoutedPlan:
         sides: By feed, the plan of the sides of joins that are aggregated without pairs.
         spanning: The aggregates over joins whose groups several buckets have rows of: what these
             have is merged before it is shown.
+        groups: The streams whose hot keys may be split.
     """
 
     asked: RowPlan
@@ -64,6 +84,7 @@ class RoutedPlan:
     spread: dict[str, tuple[str, ...]]
     sides: dict[str, SharedPlan] = field(default_factory=dict)
     spanning: frozenset[str] = frozenset()
+    groups: tuple[SplitGroup, ...] = ()
 
     @property
     def names(self) -> set[str]:
@@ -79,7 +100,13 @@ class RoutedPlan:
             read = {each for bound in feed.key for each in bound.columns}
             if read and read != {self.asked.streams[feed.stream].timeline.column}:
                 found.add(name)
-        return found
+        return found | {name for name, feed in self.feeds.items() if feed.clock in self.labels}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What people know the streams as whose hot keys may be split, by their names here."""
+        named = (zip(each.clocks, each.labels, strict=True) for each in self.groups)
+        return {clock: label for each in named for clock, label in each}
 
     @property
     def tabled(self) -> set[str]:

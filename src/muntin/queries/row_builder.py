@@ -204,7 +204,7 @@ WHERE NOT EXISTS (SELECT 1 AS `1` FROM payments [RANGE '1 hour'] AS p WHERE p.or
         return replace(self, approximated=True)
 
     def replicate(self) -> RowBuilder:
-        """Sends all streams but the first to every bucket on Spark, where a key is too hot."""
+        """Splits hot keys on Spark: the largest side is spread, the others are copied."""
         return replace(self, replicated=True)
 
     def sql(self) -> str:

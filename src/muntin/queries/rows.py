@@ -147,7 +147,7 @@ class RowQuery:
         restore: Show what lived only between two window ends once, at the next.
         output: How results that end early are shown; None if not said.
         approximate: Whether sums of products of several streams' doubles may be products of sums.
-        skew: ``replicate`` sends all streams but the first to every bucket on Spark.
+        skew: ``replicate`` splits hot keys over several buckets on Spark.
         aggregation: What is computed of the rows at each window end, if they are not shown; the
             body then is a selection without items.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.

@@ -31,11 +31,16 @@ _EMPTY = np.empty(0, np.bool_)
 def check_keys(types: Sequence[pa.DataType], what: str) -> None:
     """Refuse types that cannot be compared."""
     for kind in types:
-        if pa.types.is_nested(kind) or not (_is_fixed(kind) or _is_text(kind)):
+        if not is_comparable(kind):
             raise DataError(
                 f"{what} cannot compare values of type {kind}",
                 hint="select the parts that matter as columns of their own",
             )
+
+
+def is_comparable(kind: pa.DataType) -> bool:
+    """Whether values of a type can be compared and hashed."""
+    return not pa.types.is_nested(kind) and (_is_fixed(kind) or _is_text(kind))
 
 
 def check_alike(first: Sequence[pa.DataType], other: Sequence[pa.DataType]) -> None:

@@ -41,7 +41,7 @@ _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
     "except": "except",
     "intersect": "intersect",
 }
-SKEW_HINT = "leave it out: rows of the first stream must decide alone where results are"
+SKEW_HINT = "leave it out: each result must have one row of a stream that decides alone"
 TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
 
 
@@ -345,7 +345,7 @@ def has_distinct(node: Node) -> bool:
 
 
 def may_replicate(final: RowFinal) -> bool:
-    """Whether a row of the first stream is in all results that it has a part in, one by one."""
+    """Whether results can be told apart by the rows of one stream, wherever these are."""
     node = final.root
     while isinstance(node, Select):
         node = node.input

@@ -30,7 +30,7 @@ from muntin.plan.operators import (
     leaves,
 )
 from muntin.plan.relations import Relation
-from muntin.plan.routes import Feed, RoutedPlan
+from muntin.plan.routes import Feed, RoutedPlan, SplitGroup
 
 # Stands for the time of a leaf's rows: where no operator compares them, any value will do.
 _TIME = -1
@@ -58,24 +58,32 @@ def routed(plan: RowPlan) -> RoutedPlan:
     """
     _refuse_relations(plan)
     feeds: dict[str, Feed] = {}
+    groups: dict[str, SplitGroup] = {}
     finals, spread = [], {}
     # Accumulators that cannot be merged are in one bucket, and so are all rows.
     alone = {final.pairs for final in plan.joined if final.pairs and not final.mergeable}
     for final in plan.finals:
         keys, told = _keys(final, plan, alone=final.name in alone)
-        copied = final.replicates and final.name not in alone
+        met = list(zip(leaves(final.root), keys, strict=True))
+        clocks = [clock_of(leaf.stream, key) for leaf, key in met]
+        group = None if final.name in alone else _split(final, keys)
+        if group is not None:
+            known = groups.get(group.name)
+            groups[group.name] = group if known is None else lasting(known, group)
+            clocks, told = list(group.clocks), split_told(told)
         read = [
-            _feed(leaf, key, plan, final.name, everywhere=copied and place > 0)
-            for place, (leaf, key) in enumerate(zip(leaves(final.root), keys, strict=True))
+            _feed(leaf, key, plan, final.name, clock)
+            for clock, (leaf, key) in zip(clocks, met, strict=True)
         ]
         for each in read:
-            known = feeds.get(each.name)
-            feeds[each.name] = each if known is None else united(known, each, plan)
+            had = feeds.get(each.name)
+            feeds[each.name] = each if had is None else united(had, each, plan)
         root = _reading(final.root, iter([each.clock for each in read]))
         finals.append(replace(final, root=root, written=None, rewritings=()))
         spread[final.name] = told
     streams = {feed.clock: plan.streams[feed.stream] for feed in feeds.values()}
-    return RoutedPlan(plan, RowPlan(streams, tuple(finals)), feeds, spread)
+    split = tuple(groups.values())
+    return RoutedPlan(plan, RowPlan(streams, tuple(finals)), feeds, spread, groups=split)
 
 
 def leaf_keys(final: RowFinal, plan: RowPlan) -> list[tuple[Bound, ...]]:
@@ -83,15 +91,55 @@ def leaf_keys(final: RowFinal, plan: RowPlan) -> list[tuple[Bound, ...]]:
     return _keys(final, plan, alone=False)[0]
 
 
-def replicated(first: StreamSchema) -> str:
-    """What a query is spread by that sends all streams but the first everywhere."""
-    return f"{first.timeline.column} of the first stream, with all others in every bucket"
+def split_told(told: tuple[str, ...]) -> tuple[str, ...]:
+    """What a query is spread by whose hot keys may be split."""
+    named = " and ".join(told) or "no column"
+    return (f"{named}, hot keys split by replicating their smaller side",)
 
 
-def clock_of(stream: str, key: Sequence[Bound], *, everywhere: bool = False) -> str:
-    """What a stream is called that is spread by a key, or sent to all buckets."""
-    if everywhere:
-        return f"{stream} everywhere"
+def split_group(
+    read: Sequence[tuple[str, tuple[Bound, ...], int]], free: tuple[int, ...]
+) -> SplitGroup:
+    """Streams whose hot keys may be split.
+
+    Args:
+        read: Each stream in the order of FROM, its key, and for how long its rows meet others.
+        free: The places of those whose rows may be spread.
+    """
+    labels = tuple(clock_of(stream, key) for stream, key, _ in read)
+    # A stream that has several places is sent once for each: its rows have two ways to go.
+    name = " and ".join(labels) + ("" if len(free) == len(read) else ", the first split")
+    clocks = tuple(f"{label}, {place} of {name}" for place, label in enumerate(labels, 1))
+    streams, ticks = tuple(each[0] for each in read), tuple(each[2] for each in read)
+    return SplitGroup(name, clocks, labels, streams, ticks, free)
+
+
+def lasting(one: SplitGroup, other: SplitGroup) -> SplitGroup:
+    """A group of the queries of both, which differ in their windows only."""
+    longest = tuple(map(max, zip(one.lasting, other.lasting, strict=True)))
+    return replace(one, lasting=longest)
+
+
+def _split(final: RowFinal, keys: Sequence[tuple[Bound, ...]]) -> SplitGroup | None:
+    """The group of a query; None where its keys stay whole."""
+    if not final.replicates:
+        return None
+    read = [
+        (leaf.stream, key, leaf.range)
+        for leaf, key in zip(leaves(final.root), keys, strict=True)
+        if leaf.range is not None
+    ]
+    if len(read) < len(keys):
+        # Rows that never end would have to be sent again when a key turns hot.
+        return None
+    node = final.root
+    while isinstance(node, Select):
+        node = node.input
+    return split_group(read, tuple(range(len(read))) if isinstance(node, Join) else (0,))
+
+
+def clock_of(stream: str, key: Sequence[Bound]) -> str:
+    """What a stream is called that is spread by a key."""
     named = ", ".join(bound.key for bound in key)
     return f"{stream} by {named}" if key else f"{stream} in one bucket"
 
@@ -112,10 +160,6 @@ def _keys(
     final: RowFinal, plan: RowPlan, *, alone: bool
 ) -> tuple[list[tuple[Bound, ...]], tuple[str, ...]]:
     """The key of each leaf, and what it is called; none if one bucket has all rows."""
-    if final.replicates and not alone:
-        first, *others = leaves(final.root)
-        named = replicated(plan.streams[first.stream])
-        return [(_expression(first, _TIME, plan),), *(() for _ in others)], (named,)
     found = [] if alone else _commons(final.root)
     if final.show != "rows":
         # What enters and leaves is netted by all columns.
@@ -211,16 +255,13 @@ def _compared(
     return found
 
 
-def _feed(
-    leaf: Windowed, key: tuple[Bound, ...], plan: RowPlan, query: str, *, everywhere: bool
-) -> Feed:
+def _feed(leaf: Windowed, key: tuple[Bound, ...], plan: RowPlan, query: str, clock: str) -> Feed:
     stream = plan.streams[leaf.stream]
     read = {stream.timeline.column}
     for bound in (*(each.value for each in leaf.columns), *([leaf.where] if leaf.where else [])):
         read |= bound.columns
     for bound in key:
         read |= bound.columns
-    clock = clock_of(leaf.stream, key, everywhere=everywhere)
     own = {*leaf.reads, *(read if leaf.relation is None else {stream.timeline.column})}
     return Feed(
         replace(leaf, stream=clock).feed,
@@ -232,7 +273,6 @@ def _feed(
         () if leaf.where is None else (leaf.where,),
         leaf.relation,
         (query,),
-        everywhere,
     )
 
 

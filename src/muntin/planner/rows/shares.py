@@ -6,16 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from muntin.expressions import Bound
-from muntin.expressions.binding.bound import whole_column
 from muntin.expressions.zones import UTC, Zone
 from muntin.plan.joined import JoinFinal
 from muntin.plan.nodes import SharedPlan
 from muntin.plan.operators import RowPlan, StreamSchema, leaves
-from muntin.plan.routes import Feed, RoutedPlan
+from muntin.plan.routes import Feed, RoutedPlan, SplitGroup
 from muntin.planner.continuity import dated
 from muntin.planner.draft import Draft
 from muntin.planner.replanner import Moment, Replanner
-from muntin.planner.rows.routes import clock_of, leaf_keys, replicated, united
+from muntin.planner.rows.routes import (
+    clock_of,
+    lasting,
+    leaf_keys,
+    split_group,
+    split_told,
+    united,
+)
 from muntin.planner.techniques import Preferences
 from muntin.queries import Query
 
@@ -67,23 +73,31 @@ def with_sides(
     (['s by k', 't by k'], ['q1'])
     """
     joined = plan.asked.joined
-    keys, queries = _asked(joined, plan.asked)
+    groups = {each.name: each for each in plan.groups}
+    keys, queries = _asked(joined, groups)
     before = {} if previous is None else previous.sides
     sides: dict[str, SharedPlan] = {}
     feeds = dict(plan.feeds)
     for clock, own in queries.items():
-        stream, key, everywhere = keys[clock]
+        stream, key = keys[clock]
         at = (known or {}).get(stream, Known())
         made = _plan(plan, stream, own, before.get(clock), at, choices or Choices())
         sides[clock] = made
-        each = replace(_feed(plan, clock, stream, key, made, own), everywhere=everywhere)
+        each = _feed(plan, clock, stream, key, made, own)
         had = feeds.get(clock)
         feeds[clock] = each if had is None else united(had, each, plan.asked)
     spread = dict(plan.spread)
-    spread |= {each.name: _told(each, plan.asked) for each in joined if each.sides}
+    spread |= {each.name: _told(each) for each in joined if each.sides}
     spread |= {each.name: plan.spread[each.pairs] for each in joined if each.pairs}
     spanning = [each.name for each in joined if not each.by_key and each.mergeable]
-    return replace(plan, feeds=feeds, spread=spread, sides=sides, spanning=frozenset(spanning))
+    return replace(
+        plan,
+        feeds=feeds,
+        spread=spread,
+        sides=sides,
+        spanning=frozenset(spanning),
+        groups=tuple(groups.values()),
+    )
 
 
 def meeting_keys(plan: RowPlan) -> dict[str, tuple[str, tuple[Bound, ...]]]:
@@ -108,22 +122,34 @@ def _is_met(key: tuple[Bound, ...], stream: StreamSchema) -> bool:
 
 
 def _asked(
-    joined: Sequence[JoinFinal], plan: RowPlan
-) -> tuple[dict[str, tuple[str, tuple[Bound, ...], bool]], dict[str, list[Query]]]:
-    """By feed, its stream, its key and whether it goes everywhere; the sides that read it."""
-    keys: dict[str, tuple[str, tuple[Bound, ...], bool]] = {}
+    joined: Sequence[JoinFinal], groups: dict[str, SplitGroup]
+) -> tuple[dict[str, tuple[str, tuple[Bound, ...]]], dict[str, list[Query]]]:
+    """By feed, its stream and its key; the sides that read it. Groups of hot keys are added."""
+    keys: dict[str, tuple[str, tuple[Bound, ...]]] = {}
     queries: dict[str, list[Query]] = {}
     for final in joined:
-        for number, side in enumerate(final.sides):
-            key, everywhere = side.spread, False
-            if final.replicates:
-                source = plan.streams[side.stream]
-                time = whole_column(source.schema.field(source.timeline.column))
-                key, everywhere = ((), True) if number else ((time,), False)
-            clock = clock_of(side.stream, key, everywhere=everywhere)
-            keys[clock] = side.stream, key, everywhere
+        clocks = [clock_of(side.stream, side.spread) for side in final.sides]
+        if final.replicates and final.sides:
+            group = _split(final)
+            known = groups.get(group.name)
+            groups[group.name] = group if known is None else lasting(known, group)
+            clocks = list(group.clocks)
+        for clock, side in zip(clocks, final.sides, strict=True):
+            keys[clock] = side.stream, side.spread
             queries.setdefault(clock, []).append(side.query)
     return keys, queries
+
+
+def _split(final: JoinFinal) -> SplitGroup:
+    """The group of an aggregate without pairs.
+
+    Slices reach back up to a slide beyond a window.
+    """
+    read = [
+        (side.stream, side.spread, side.query.window.range + final.slide) for side in final.sides
+    ]
+    padded = any(side.optional for side in final.sides)
+    return split_group(read, (0,) if padded else tuple(range(len(read))))
 
 
 def _plan(
@@ -161,9 +187,8 @@ def _feed(
     return Feed(clock, stream, clock, key, columns, columns, where, None, names)
 
 
-def _told(final: JoinFinal, plan: RowPlan) -> tuple[str, ...]:
+def _told(final: JoinFinal) -> tuple[str, ...]:
     """What a join is spread by, as explain says it."""
-    if final.replicates:
-        return (replicated(plan.streams[final.sides[0].stream]),)
     keys = zip(*(side.spread for side in final.sides), strict=True)
-    return tuple(" = ".join(dict.fromkeys(bound.key for bound in each)) for each in keys)
+    told = tuple(" = ".join(dict.fromkeys(bound.key for bound in each)) for each in keys)
+    return split_told(told) if final.replicates else told

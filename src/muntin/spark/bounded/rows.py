@@ -23,8 +23,10 @@ from muntin.engine.rows.batches import gathered
 from muntin.engine.tables.relations import Joiner
 from muntin.operators import RowEngine
 from muntin.operators.feeds import FeedSplitter, gathered_feeds
+from muntin.operators.hot_keys import KeyCounts, KeySample
+from muntin.operators.splits import Reached, SplitKey, decided, heats_of, lanes_of
 from muntin.plan.joined import by_owner
-from muntin.plan.routes import RoutedPlan
+from muntin.plan.routes import Feed, RoutedPlan
 from muntin.spark.bounded.job import cores_of
 from muntin.spark.bounded.results import KeptResults, release_forgotten
 from muntin.spark.frames import quoted, spark_schema
@@ -90,11 +92,10 @@ def run_row_job(
     release_forgotten()
     session = next(iter(frames.values())).sparkSession
     buckets = cores_of(session)
-    shipped = session.sparkContext.broadcast(pickle.dumps((plan, dict(tables)), protocol=5))
+    splits = _hot_keys(plan, frames, tables, buckets) if plan.groups else ()
+    shipped = session.sparkContext.broadcast(pickle.dumps((plan, dict(tables), splits), protocol=5))
     sent = [
-        frame.select([quoted(name) for name in _columns(plan, stream)]).mapInArrow(
-            partial(_send, shipped, stream, buckets), _PARCELS
-        )
+        _read(plan, frame, stream).mapInArrow(partial(_send, shipped, stream, buckets), _PARCELS)
         for stream, frame in frames.items()
         if plan.of_stream(stream)
     ]
@@ -111,6 +112,69 @@ def run_row_job(
             raise SparkError(trouble[0], hint=trouble[1]) from error
         raise
     return _found(plan, kept, notes)
+
+
+def _read(plan: RoutedPlan, frame: DataFrame, stream: str) -> DataFrame:
+    return frame.select([quoted(name) for name in _columns(plan, stream)])
+
+
+def _hot_keys(
+    plan: RoutedPlan,
+    frames: Mapping[str, DataFrame],
+    tables: Mapping[str, pa.Table],
+    buckets: int,
+) -> tuple[SplitKey, ...]:
+    """The keys to split over all buckets, by one more look at the streams."""
+    session = next(iter(frames.values())).sparkSession
+    shipped = session.sparkContext.broadcast(pickle.dumps((plan, dict(tables), ()), protocol=5))
+    seen = [
+        _read(plan, frames[stream], stream).mapInArrow(
+            partial(_look, shipped, stream), "note binary"
+        )
+        for stream in dict.fromkeys(each for group in plan.groups for each in group.streams)
+    ]
+    rows: Counter[str] = Counter()
+    counts: dict[str, KeyCounts] = {}
+    try:
+        noted = reduce(lambda one, other: one.union(other), seen).toArrow().to_pylist()
+    finally:
+        shipped.destroy()
+    for stream, count, found in (pickle.loads(each["note"]) for each in noted):
+        rows[stream] += count
+        for name, (looked_at, keys) in found.items():
+            counts.setdefault(name, KeyCounts()).add(keys, looked_at)
+    times = dict.fromkeys(plan.asked.streams, Reached(None, None))
+    return decided(plan.groups, (), times, heats_of(plan, counts, rows), buckets)
+
+
+def _look(shipped: Any, stream: str, batches: Batches) -> Batches:
+    """How many rows of a stream one task has, and the keys of a sample of them."""
+    plan, tables, _ = _unpacked(shipped)
+    feeds = [feed for feed in plan.of_stream(stream) if feed.clock in plan.labels]
+    samples = {feed.name: KeySample(feed.key) for feed in feeds}
+    joiners = _joiners(feeds, tables)
+    rows = 0
+    for given in gathered((pa.Table.from_batches([batch]) for batch in batches), _CHUNK):
+        rows += given.num_rows
+        typed = _typed(given, plan.asked.streams[stream].schema)
+        for feed in feeds:
+            joined = joiners[feed.name](typed).batch if feed.name in joiners else typed
+            samples[feed.name].see(joined)
+    found = {name: (each.rows, each.counts) for name, each in samples.items()}
+    note = pickle.dumps((stream, rows, found), protocol=5)
+    yield pa.RecordBatch.from_pydict({"note": pa.array([note], pa.binary())})
+
+
+def _joiners(feeds: Sequence[Feed], tables: Mapping[str, pa.Table]) -> dict[str, Joiner]:
+    """What joins rows with tables, by the feed that they are for."""
+    return {
+        feed.name: Joiner(feed.relation, tables, feed.columns) for feed in feeds if feed.relation
+    }
+
+
+def _typed(given: pa.Table, schema: pa.Schema) -> pa.Table:
+    wanted = pa.schema([schema.field(name) for name in given.column_names])
+    return given if given.schema.types == wanted.types else given.cast(wanted)
 
 
 def _merged(plan: RoutedPlan, kept: KeptResults, found: RowsFound) -> None:
@@ -164,19 +228,18 @@ def _columns(plan: RoutedPlan, stream: str) -> list[str]:
 
 def _send(shipped: Any, stream: str, buckets: int, batches: Batches) -> Batches:
     """One task's rows of a stream, in parcels; at last a note for every bucket."""
-    plan, tables = _unpacked(shipped)
+    plan, tables, splits = _unpacked(shipped)
     source, feeds = plan.asked.streams[stream], plan.of_stream(stream)
-    splitters = {feed.name: FeedSplitter(feed, buckets) for feed in feeds}
-    joiners = {
-        feed.name: Joiner(feed.relation, tables, feed.columns) for feed in feeds if feed.relation
+    splitters = {
+        feed.name: FeedSplitter(feed, buckets, lanes_of(splits, plan.groups, feed.clock, buckets))
+        for feed in feeds
     }
+    joiners = _joiners(feeds, tables)
     rows = bad_rows = 0
     errors: Counter[str] = Counter()
     latest: int | None = None
     for given in gathered((pa.Table.from_batches([batch]) for batch in batches), _CHUNK):
-        wanted = pa.schema([source.schema.field(name) for name in given.column_names])
-        typed = given if given.schema.types == wanted.types else given.cast(wanted)
-        found = sort_out(typed, source.timeline, None, None)
+        found = sort_out(_typed(given, source.schema), source.timeline, None, None)
         rows, bad_rows = rows + given.num_rows, bad_rows + found.bad.num_rows
         if found.latest is not None:
             latest = found.latest if latest is None else max(latest, found.latest)
@@ -199,8 +262,9 @@ def _send(shipped: Any, stream: str, buckets: int, batches: Batches) -> Batches:
     yield _parcel(list(range(buckets)), [None] * buckets, told)
 
 
-def _unpacked(shipped: Any) -> tuple[RoutedPlan, dict[str, pa.Table]]:
-    found: tuple[RoutedPlan, dict[str, pa.Table]] = pickle.loads(shipped.value)
+def _unpacked(shipped: Any) -> tuple[RoutedPlan, dict[str, pa.Table], tuple[SplitKey, ...]]:
+    found: tuple[RoutedPlan, dict[str, pa.Table], tuple[SplitKey, ...]]
+    found = pickle.loads(shipped.value)
     return found
 
 
@@ -218,7 +282,7 @@ def _parcel(
 
 def _answer(shipped: Any, batches: Batches) -> Batches:
     """The results of one bucket, and a note of what was counted."""
-    plan, _ = _unpacked(shipped)
+    plan, *_ = _unpacked(shipped)
     packets: list[dict[str, bytes]] = []
     rows: Counter[str] = Counter()
     bad_rows: Counter[str] = Counter()

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.counts import Counts
+from muntin.operators.hot_keys import Key
 from muntin.spark.streaming.checkpoint.asks import KeptFile
 from muntin.spark.streaming.checkpoint.records import StreamOutcome, StreamRecord
 
@@ -35,7 +36,7 @@ class MapReport:
     counts: Counts = field(default_factory=Counts)
     aside: list[object] = field(default_factory=list)
     kept: list[tuple[str, KeptFile]] = field(default_factory=list)
-    hot: dict[str, tuple[int, Counter[str]]] = field(default_factory=dict)
+    hot: dict[str, tuple[int, Counter[Key]]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The report as bytes."""
@@ -94,7 +95,7 @@ class BucketReport:
     shares: dict[str, bytes] = field(default_factory=dict)
     spread: dict[int, bytes] = field(default_factory=dict)
     gaps: dict[str, int] = field(default_factory=dict)
-    hot: dict[str, tuple[int, Counter[str]]] = field(default_factory=dict)
+    hot: dict[str, tuple[int, Counter[Key]]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The report as bytes."""

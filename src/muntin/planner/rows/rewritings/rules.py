@@ -75,7 +75,7 @@ def _is_open(each: Rewriting) -> bool:
 
 def _weigh(final: RowFinal, costs: Costs) -> RowFinal:
     if final.replicates:
-        # Where rows are is decided by the first stream alone, as the query has it.
+        # Which streams may be spread is told by the operators as the query has them.
         return final
     root, told = final.root, [each for each in final.rewritings if not _is_open(each)]
     for rule in WEIGHED:

@@ -96,6 +96,7 @@ class BatchRecord:
         row_before: The name of the plan that their state comes from; None where there is none.
         keeps: What it keeps to be asked; see `KeepRecord`.
         declared: The version of what was to be kept that it was decided with.
+        splits: The hot keys that it splits; see `SplitKey`.
     """
 
     batch: int
@@ -110,11 +111,12 @@ class BatchRecord:
     row_before: str | None = None
     keeps: Sequence[Mapping[str, Any]] = ()
     declared: int = 0
+    splits: Sequence[Mapping[str, Any]] = ()
 
     def to_content(self) -> dict[str, Any]:
         """The record as values that JSON can hold."""
         content = _with_streams(asdict(self))
-        for name in ("keeps", "declared"):
+        for name in ("keeps", "declared", "splits"):
             if not content[name]:
                 del content[name]
         return content

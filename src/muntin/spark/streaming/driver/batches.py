@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from muntin import faults
 from muntin.engine.watermarks import HolderWarning
-from muntin.operators.hot_keys import HotKey, KeyCounts
 from muntin.plan.routes import RoutedPlan
 from muntin.sinks import Sink, Writer
 from muntin.spark.streaming.buckets import Buckets
@@ -24,6 +23,7 @@ from muntin.spark.streaming.checkpoint.audit import Delivery, check_repeat, chec
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
 from muntin.spark.streaming.checkpoint.files import missing
 from muntin.spark.streaming.checkpoint.records import BatchOutcome, BatchRecord, StreamRecord
+from muntin.spark.streaming.driver.hot_keys import HotKeys
 from muntin.spark.streaming.driver.keeps import RunKeeps
 from muntin.spark.streaming.driver.plans import Planner, result_schemas
 from muntin.spark.streaming.driver.shares import BatchMerger
@@ -77,7 +77,7 @@ class BatchRunner:
         self._sink = Delivery(sink, dict(self.outcome.delivered))
         self._aside = None if aside is None else Delivery(aside, dict(self.outcome.set_aside))
         self.timing = Timing()
-        self._hot: dict[str, KeyCounts] = {}
+        self.hot = HotKeys(checkpoint.buckets)
         self._shipped: set[str] = set()
         self._merge = BatchMerger(planner, checkpoint.buckets)
         self._declared: tuple[str | None, ...] = ()
@@ -110,7 +110,7 @@ class BatchRunner:
         self._sink.commit(batch, reports.written)
         if self._keeps is not None:
             self._keeps.commit(record, self.outcome, outcome, reports.kept)
-        self._count_keys(record, reports)
+        self.hot.count(self._rows(record), record.splits, reports)
         self.timing = Timing(outcome.rows - self.outcome.rows, time.monotonic() - begun)
         self.outcome = outcome
         self._warn(record)
@@ -120,22 +120,6 @@ class BatchRunner:
             self._checkpoint.states.drop(self._checkpoint.records.state_files(), batch)
         if batch % _PRUNE_EVERY == 0:
             self._prune()
-
-    def _count_keys(self, record: BatchRecord, reports: BatchReport) -> None:
-        """Take note of the keys that most rows have; this is not kept from start to start."""
-        rows = self._rows(record)
-        met = set() if rows is None else rows.met
-        self._hot = {name: self._hot.get(name, KeyCounts()) for name in sorted(met)}
-        for report in reports:
-            for name, (seen, counts) in report.hot.items():
-                if name in self._hot:
-                    self._hot[name].add(dict(counts), seen)
-
-    @property
-    def hot_keys(self) -> dict[str, tuple[HotKey, ...]]:
-        """The keys that most of the recent rows have, by stream and what it is joined by."""
-        found = {name: each.hottest() for name, each in list(self._hot.items())}
-        return {name: each for name, each in found.items() if each}
 
     def _prune(self) -> None:
         """Forget plans and tables; nobody may save one meanwhile that nothing names yet."""
@@ -177,7 +161,7 @@ class BatchRunner:
 
     def _closing(self, last: int) -> BatchRecord:
         """The record of the last batch: it has no rows, and answers with the plan of the state."""
-        record = self._decide(last + 1, (), ())
+        record = self._decide(last + 1, (), (), ())
         streams = tuple(
             replace(stream, plan=stream.before or stream.plan) for stream in record.streams
         )
@@ -198,11 +182,17 @@ class BatchRunner:
             check_repeat(record, offsets, arrived)
         arrivals.refuse_missing(session, batch)
         if record is None:
-            record = self._decide(batch, offsets, arrived)
+            record = self._decide(batch, offsets, arrived, before.splits if before else ())
             records.write_record(record)
         return record
 
-    def _decide(self, batch: int, offsets: Sequence[str], arrivals: Sequence[str]) -> BatchRecord:
+    def _decide(
+        self,
+        batch: int,
+        offsets: Sequence[str],
+        arrivals: Sequence[str],
+        splits: Sequence[Mapping[str, Any]],
+    ) -> BatchRecord:
         plans = self._planner.next()
         clock, known = time.time_ns() // 1000, self.outcome.streams
         brought = moments(self._paces, known, clock)
@@ -232,7 +222,16 @@ class BatchRunner:
             row_before=self.outcome.row_state,
             keeps=() if self._keeps is None else self._keeps.decide(self.outcome),
             declared=0 if self._keeps is None else self._keeps.version,
+            splits=self._splits(plans.rows, splits),
         )
+
+    def _splits(
+        self, plan: str | None, before: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Mapping[str, Any]]:
+        """The hot keys that a batch splits, given those of the batch before."""
+        if plan is None:
+            return ()
+        return self.hot.split(self._planner.rows.named(plan), before, self.outcome.streams)
 
     def _horizon(self, pace: Pace, clock: int) -> int | None:
         ahead = None if pace.is_plain else self._limits.max_ahead

@@ -209,7 +209,8 @@ class Run(Askable):
             batch_rows=timing.rows,
             batch_seconds=timing.seconds,
             streams=streams,
-            hot_keys=self._runner.hot_keys,
+            hot_keys=self._runner.hot.hottest,
+            split_keys=self._runner.hot.splitting,
         )
 
     def _streams(self, outcomes: Sequence[StreamOutcome]) -> Iterator[tuple[str, StreamProgress]]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from muntin.counts import Counts, RowCounts
 from muntin.display import count, html_facts
 from muntin.operators.hot_keys import HotKey
+from muntin.operators.splits import KeySplit
 from muntin.windows import duration_text
 
 _DAY = 86_400  # seconds
@@ -52,6 +53,7 @@ class RunProgress(Counts):
         streams: Each stream by its name; one that has none is called ``stream``.
         hot_keys: The keys that most of the recent rows have, by stream and what it is joined by;
             from a sample of rows since the last start.
+        split_keys: The keys that ``skew = 'replicate'`` splits, by the streams that it joins.
     """
 
     is_active: bool
@@ -66,6 +68,7 @@ class RunProgress(Counts):
     batch_seconds: float
     streams: Mapping[str, StreamProgress] = field(default_factory=dict)
     hot_keys: Mapping[str, tuple[HotKey, ...]] = field(default_factory=dict)
+    split_keys: Mapping[str, tuple[KeySplit, ...]] = field(default_factory=dict)
 
     @property
     def held_by(self) -> str | None:

@@ -16,6 +16,7 @@ from muntin.engine.slices.partials import PartialBatch, merge
 from muntin.engine.wire import split, to_bytes
 from muntin.operators.feeds import FeedSplitter
 from muntin.operators.hot_keys import KeySample
+from muntin.operators.splits import SplitKey, lanes_of
 from muntin.plan import SharedPlan
 from muntin.plan.routes import Feed
 from muntin.sinks import Writer
@@ -74,7 +75,7 @@ class MapStage:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Take in a task's rows; at the end, one row for each bucket."""
         names = None if self.aside is None else self.names
-        task = _Task(current_job(), self.stream, names, self.buckets.count)
+        task = _Task(current_job(), self.stream, names, self.buckets)
         rows = (pa.Table.from_batches([batch]) for batch in batches)
         given = rows if self.read is None else self.read(batches)
         taken = [task.take(chunk) for chunk in gathered(given, _CHUNK)]
@@ -120,7 +121,7 @@ class MapStage:
 class _Task:
     """The rows of one task, chunk by chunk; ``names`` are those of rows that are set aside."""
 
-    def __init__(self, job: Job, stream: int, names: AsideNames | None, buckets: int) -> None:
+    def __init__(self, job: Job, stream: int, names: AsideNames | None, buckets: Buckets) -> None:
         self.job, self._record, self._names = job, job.record.streams[stream], names
         self.plan = job.plan(self._record.plan)
         self.report = MapReport()
@@ -128,9 +129,12 @@ class _Task:
         self._feeds: list[tuple[Feed, FeedSplitter]] = []
         self._samples: dict[str, KeySample] = {}
         if job.record.row_plan is not None:
-            feeds = job.row_plan(job.record.row_plan).of_number(stream)
-            self._feeds = [(feed, FeedSplitter(feed, buckets)) for feed in feeds]
-            joined = job.row_plan(job.record.row_plan).met
+            plan = job.row_plan(job.record.row_plan)
+            feeds, joined = plan.of_number(stream), plan.met
+            splits = [SplitKey(**each) for each in job.record.splits]
+            for feed in feeds:
+                lanes = lanes_of(splits, plan.groups, feed.clock, buckets.partitions)
+                self._feeds.append((feed, FeedSplitter(feed, buckets.count, lanes)))
             self._samples = {
                 feed.name: KeySample(feed.key) for feed in feeds if feed.name in joined
             }
