@@ -34,9 +34,10 @@ CREATE QUERY turnover AS SELECT sum(price * vol) AS value, stddev(price) AS spre
 CREATE QUERY vwap AS SELECT symbol, sum(price * vol) / sum(vol) AS vwap, count(*) AS n
   FROM trades [RANGE '10 minutes' SLIDE '3 minutes'] GROUP BY symbol;
 """
-# Rows with lifetimes: they meet in buckets of their own.
+# Rows with lifetimes: they meet in buckets of their own, those of hot symbols in several.
 ROWS = """
-CREATE QUERY pairs AS SELECT x.symbol, x.vol, y.vol AS other FROM trades [RANGE '2 minutes'] x
+CREATE QUERY pairs WITH (skew = 'replicate') AS SELECT x.symbol, x.vol, y.vol AS other
+  FROM trades [RANGE '2 minutes'] x
   JOIN trades [RANGE '1 minute'] y ON x.symbol = y.symbol WHERE x.vol > y.vol AND y.vol > 500;
 CREATE QUERY alone AS SELECT t.symbol, t.price FROM trades [RANGE '3 minutes'] t
   WHERE NOT EXISTS (SELECT 1 FROM trades [RANGE '1 minute'] u
