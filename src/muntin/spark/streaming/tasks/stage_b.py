@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -108,9 +109,12 @@ class StateStage:
                 results.setdefault(name, []).append(table)
         united = {name: _united(parts) for name, parts in results.items()}
         attempt = str(task_context().taskAttemptId())
-        report.written = self.writer.write(job.record.batch, attempt, united)
+        # Either waits for the disk most of the time.
+        with ThreadPoolExecutor(1) as pool:
+            closing = pool.submit(waiting.state.close)
+            report.written = self.writer.write(job.record.batch, attempt, united)
+            closing.result()
         report.covers = len(waiting.tables)
-        waiting.state.close()
         _task.clear()
         end_task()
 
