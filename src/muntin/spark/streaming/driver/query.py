@@ -33,6 +33,9 @@ LOCAL_FILES = {
     # As many as there are records of: files that older states name are removed.
     "spark.sql.streaming.minBatchesToRetain": str(KEPT),
 }
+# Where workers read files, the JVM has a row for each file and for each bucket: generating code for
+# every batch, and compiling it, takes longer than these rows do.
+FEW_ROWS = {"spark.sql.codegen.wholeStage": "false"}
 OnBatch = Callable[["DataFrame", int], None]
 _PATIENCE = 60.0  # seconds that Spark may take to commit a batch that has come to its end
 _NAP = 0.01
@@ -85,7 +88,7 @@ class StreamDriver:
             # Small batches then write what changed, not a copy of the whole store.
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
             **LOCAL_FILES,
-            **{name: chosen.get(name, value) for name, value in TO_WORKERS.items()},
+            **{name: chosen.get(name, value) for name, value in self._preferred().items()},
         }
         if self._heartbeat is not None:
             self._heartbeat.prepare()
@@ -98,6 +101,11 @@ class StreamDriver:
             self.query = writer.start()
         if self._heartbeat is not None:
             self._heartbeat.start()
+
+    def _preferred(self) -> dict[str, str]:
+        """Settings that the session may have otherwise."""
+        are_files = all(given.source.reader is not None for given in self._inputs)
+        return TO_WORKERS | (FEW_ROWS if are_files else {})
 
     def _stages(self, columns: Sequence[Sequence[str]]) -> DataFrame:
         """All streams, each through its own stage A, and one stage B behind them."""
