@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -32,12 +31,13 @@ from muntin.expressions.tree import structure
 from muntin.expressions.types import name_of
 from muntin.expressions.zones import UTC, Zone
 from muntin.plan.nodes import Axis, OutputColumn
-from muntin.plan.relations import Relating, Relation, relate
+from muntin.plan.relations import Relation, relate
 from muntin.plan.timeline import Timeline
 from muntin.planner.bound import BoundCall, BoundQuery
 from muntin.planner.companions import Companions, with_cap
 from muntin.planner.draft import Draft
-from muntin.queries import AggregateCall, Join, Output, Query, replace_calls
+from muntin.planner.related import Related, Relations
+from muntin.queries import AggregateCall, Output, Query, replace_calls
 from muntin.queries.sql.aggregate_calls import constant_of
 
 # Bound conditions that are remembered from plan to plan, for each schema.
@@ -383,54 +383,3 @@ class _Binder:
 
 def _column(name: str) -> exp.Column:
     return exp.Column(this=exp.to_identifier(name, quoted=True))
-
-
-class Relations:
-    """Relates queries to one stream and its tables; those with equal joins are joined once."""
-
-    def __init__(
-        self, stream: pa.Schema, tables: Mapping[str, pa.Schema], zone: Zone = UTC
-    ) -> None:
-        self._stream = stream
-        self._zone = zone
-        self._tables = tables
-        self._known: dict[Hashable, Related] = {}
-
-    def of(self, query: Query) -> Related:
-        """What a query reads; as `relate`, raises a QueryError where that is not known."""
-        key = None if not query.joins else (query.source, query.alias, _structures(query.joins))
-        if key not in self._known:
-            self._known[key] = Related(query, self._stream, self._tables, self._zone)
-        return self._known[key]
-
-
-class Related:
-    """What queries with equal joins read, and how they name its columns."""
-
-    def __init__(
-        self, query: Query, stream: pa.Schema, tables: Mapping[str, pa.Schema], zone: Zone
-    ) -> None:
-        self._relating = Relating(query, stream, tables, zone) if query.joins else None
-        self.relation = Relation((), stream, zone)
-        if self._relating is not None:
-            self.relation = self._relating.relation()
-
-    def named(self, query: Query) -> Query:
-        """The query with its columns named as the joined rows name them."""
-        if self._relating is None:
-            return query
-        relating = copy(self._relating)
-        relating.query, relating.problems = query, []
-        return relating.named()
-
-
-def _structures(joins: Sequence[Join]) -> Hashable:
-    return tuple(
-        (
-            join.table,
-            join.alias,
-            join.kind,
-            tuple((structure(left), structure(right)) for left, right in join.on),
-        )
-        for join in joins
-    )
