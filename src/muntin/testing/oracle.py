@@ -1,7 +1,8 @@
 """The oracle: every query alone, every window recomputed from the rows it covers.
 
-Slow on purpose. It shares nothing with the engine but the evaluation of expressions: rows are
-Python tuples, a window is a list of rows, an aggregate is a plain function of that list.
+Slow on purpose. It shares nothing with the engine but the evaluation of expressions and the order
+of rows with equal times: rows are Python tuples, a window is a list of rows, an aggregate is a
+plain function of that list.
 """
 
 from __future__ import annotations
