@@ -148,6 +148,40 @@ def test_trees_are_fed_from_combined_slices(spark: Any, tmp_path: Path) -> None:
         assert_same_rows(output[name], table)
 
 
+@pytest.mark.parametrize("method", [None, "W_TN"])
+def test_trees_are_placed_when_a_stream_begins(
+    spark: Any, tmp_path: Path, method: str | None
+) -> None:
+    rows = batches(8, 60, 60)
+    text = "".join(QUERY.format(f"q{n}", "", 3 * n, n, f"WHERE vol > {n}") for n in (5, 7, 8))
+    stream = FolderStream(tmp_path / "in")
+    for each in rows:
+        stream.put(each)
+    started = run(
+        stream.frame(spark),
+        text,
+        checkpoint=tmp_path / "ck",
+        lateness="3 seconds",
+        optimizer="no_share",
+        placement=method,
+        partitions=1,
+        buckets=2,
+        sink=sinks.parquet(tmp_path / "out"),
+        trigger="available_now",
+    )
+    assert started.await_termination(240)
+    plan = started.plan()
+    started.stop(flush=True)
+    assert plan.placement == (method or "WG_I")
+    assert {node.home for node in plan.partials} == {0, 1}
+    assert f"placed in buckets by {plan.placement}" in plan.explain()
+    output = sinks.read(tmp_path / "out")
+    answers = expected(rows, [text] * 2, lateness=3_000_000, close=True)
+    assert len(answers) == 3
+    for name, table in answers.items():
+        assert_same_rows(output[name], table)
+
+
 def test_progress_counts_what_a_stream_in_one_process_counts(spark: Any, tmp_path: Path) -> None:
     rows = batches(7, 300, 300, 300)
     stream, local = FolderStream(tmp_path / "in"), muntin.stream(FINE + COARSE, rows[0].schema)

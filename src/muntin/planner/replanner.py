@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from muntin._garbage import uncollected
 from muntin.plan.nodes import SharedPlan
 from muntin.planner.build import plan_draft
 from muntin.planner.continuity import settled
 from muntin.planner.draft import Draft
 from muntin.planner.owners import Reviewer, share_all
 from muntin.planner.placement.homes import with_homes
+from muntin.planner.steps.bind import bind
+from muntin.planner.steps.weigh import weigh
 from muntin.planner.techniques import Preferences
 from muntin.queries import Query
 
@@ -106,7 +109,10 @@ class Replanner:
             # What is kept lies where it was put when the stream began.
             spreads=(self._buckets or 1) > 1 if previous is None else previous.spreads,
         )
-        plan = plan_draft(draft)
+        # Placement may plan the same queries again, on other slicings.
+        with uncollected():
+            draft = bind(draft)
+        plan = plan_draft(draft, since=weigh)
         if self._buckets is None:
             return plan
         return with_homes(plan, self._buckets, previous, self._placement, draft)

@@ -46,7 +46,7 @@ def with_homes(
         buckets: How many buckets there are.
         previous: The plan that runs, if one does.
         method: One of the thirteen names of ``muntin.planner.METHODS``; ``WG_I`` if not given.
-        draft: What the plan was made from, to plan its queries anew where the method weaves
+        draft: What the plan was made from, bound, to plan its queries anew where the method weaves
             trees; without it, trees are only put side by side, and so are those that cannot be
             woven: over other rows, or with predicates over other expressions.
 
