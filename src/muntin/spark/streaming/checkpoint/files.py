@@ -76,11 +76,6 @@ def read_sealed(path: Path, run: str) -> dict[str, Any] | None:
     return content
 
 
-def version_name(version: int) -> str:
-    """The file of a version of what changes; `versions` finds it."""
-    return f"{version:020d}.json"
-
-
 def versions(folder: Path) -> dict[int, Path]:
     """The files of a folder by their versions: one, or two where a crash kept one too many."""
     paths = folder.glob("[0-9]*.json") if folder.is_dir() else ()
@@ -92,7 +87,7 @@ def write_version(folder: Path, version: int, run: str, content: Mapping[str, An
     with writing_to(folder):
         make_folder(folder)
     before = versions(folder)
-    path = folder / version_name(version)
+    path = folder / f"{version:020d}.json"
     write_sealed(path, run, content)
     for old in before.values():
         if old != path:
