@@ -35,11 +35,28 @@ def test_importing_and_resolving_brings_no_compiler():
         ("first_value", "first"),
         ("last_value", "last"),
         ("geomean", "geo_mean"),
+        ("kurtosis_pop", "kurtosis"),
+        ("list", "collect_list"),
     ],
 )
 def test_aliases(alias, name):
     assert alias in names()
     assert resolve(alias.upper(), [pa.float64()]) == resolve(name, [pa.float64()])
+
+
+@pytest.mark.parametrize("constants", [(), (2,)])
+@pytest.mark.parametrize("way", ["min", "max"])
+def test_aliases_of_rows_that_are_best(way, constants):
+    types = [pa.string(), pa.float64()]
+    for alias in (f"arg_{way}", f"arg{way}"):
+        assert resolve(alias, types, constants) == resolve(f"{way}_by", types, constants)
+    assert resolve("list", [pa.int64()], distinct=True).name == "collect_set"
+
+
+def test_group_concat_puts_commas_between_texts():
+    texts = [pa.string()]
+    assert resolve("group_concat", texts) == resolve("string_agg", texts, [","])
+    assert resolve("group_concat", texts, ["-"]) == resolve("listagg", texts, ["-"])
 
 
 @pytest.mark.parametrize(("alias", "name"), [("every", "bool_and"), ("some", "bool_or")])
@@ -114,6 +131,9 @@ def test_refusals(name, types, message):
 def test_ignore_nulls_is_for_picks_only():
     with pytest.raises(AggregateError, match="sum takes no IGNORE NULLS"):
         resolve("sum", [pa.int64()], ignore_nulls=True)
+    for name in ("collect_set", "string_agg"):
+        with pytest.raises(AggregateError, match=f"{name} takes no RESPECT NULLS"):
+            resolve(name, [pa.string()], ignore_nulls=False)
 
 
 class Concat(Aggregate):

@@ -49,6 +49,9 @@ ALL = [
     ("element_at(arr, 0)", [None] * 4, [0, 1, 3]),
     ("try_element_at(arr, 3)", [3, None, None, None], []),
     ("get(arr, 1)", [2, None, None, None], []),
+    ("size(arr)", [3, 0, None, 1], []),
+    ("array_size(arr) + cardinality(deep)", [4, 1, None, None], []),
+    ("size(l['n'].xs)", [2, None, None, 0], []),
     ("get(arr, -1)", [None] * 4, []),
     ("coalesce(get(arr, 1), v)", [2, 2, 3, 4], []),
     ("deep[0].x", [1.5, None, None, None], [2]),
@@ -109,6 +112,9 @@ def test_stored_types(
             if pa.types.is_timestamp(values.type):
                 values = values.cast(pa.int64())
             assert (str(bound.type), values.to_pylist()) == (type_, [value, None])
+    for text in ("size(s['f'])", "size(a)"):
+        [found] = Evaluator([bind_text(text, batch.schema)])(batch)
+        assert (str(found.values.type), found.values.to_pylist()) == ("int32", [2, None])
 
 
 @pytest.mark.parametrize(
@@ -124,6 +130,9 @@ def test_stored_types(
         ("arr[1.5]", "not a constant integer", "write a number"),
         ("get(arr)", "takes one index", "write arr"),
         ("upper('a')[0]", "has no parts", "columns have"),
+        ("size(v)", "v is not an array", "length"),
+        ("cardinality(m)", "m is not an array", "only arrays"),
+        ("size(arr, 1)", "takes one array", "write size"),
     ],
 )
 def test_what_is_refused(text: str, message: str, hint: str) -> None:

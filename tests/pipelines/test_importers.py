@@ -195,6 +195,24 @@ def test_whole_numbers_stay_whole_as_in_flink(trades: pa.Table) -> None:
     assert any(row[-1] is None for row in found)
 
 
+def test_lists_hold_null_as_in_flink() -> None:
+    text = """
+    CREATE TABLE trades (ts TIMESTAMP(6), vol INT, WATERMARK FOR ts AS ts)
+      WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json');
+    CREATE VIEW a AS SELECT ARRAY_AGG(vol) AS plain, ARRAY_AGG(vol IGNORE NULLS) AS ignored,
+      ARRAY_AGG(vol RESPECT NULLS) AS kept, CARDINALITY(ARRAY_AGG(vol)) AS n,
+      ARRAY_AGG(vol) FILTER (WHERE vol IS NULL) AS filtered, ARRAY_AGG(DISTINCT vol) AS once
+    FROM TABLE(TUMBLE(TABLE trades, DESCRIPTOR(ts), INTERVAL '5' MINUTES))
+    GROUP BY window_start, window_end;
+    """
+    done = import_sql(text)
+    assert (done.dialect, done.lost) == ("flink", ())
+    times = pa.array([1, 2, 3], pa.timestamp("us"))
+    rows = pa.table({"ts": times, "vol": pa.array([7, None, 7], pa.int32())})
+    [found] = answers(done, "a", rows)
+    assert found[2:] == ([7, None, 7], [7, 7], [7, None, 7], 3, [None], [7])
+
+
 def test_a_file_of_flink() -> None:
     done = import_sql(FLINK)
     assert done.dialect == "flink"

@@ -37,6 +37,7 @@ TEXTS = (
     *("l['a'] + 1", "L['A']", "l['b']", "year(l['n']['d'])", "l['n']['xs'][1]", "l['n'].xs[0]"),
     *("arr[0]", "arr[2]", "arr[-1]", "element_at(arr, 1)", "element_at(arr, -1)"),
     *("element_at(arr, 0)", "try_element_at(arr, 3)", "get(arr, 1)", "get(arr, -1)"),
+    *("size(arr)", "array_size(arr)", "cardinality(deep)", "size(l['n'].xs) + 1", "size(arr) > 1"),
     *("coalesce(get(arr, 1), v)", "deep[0].x", "deep[0]['x'] * 2", "v > 1 or arr[0] > 0"),
     *("arr[0] > 0 or v > 1", "arr[0] + l['a']", "l['a'] + arr[0]", "arr[0] is null"),
 )

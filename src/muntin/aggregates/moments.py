@@ -223,6 +223,7 @@ class Kurtosis(_Shape):
     """
 
     name = "kurtosis"
+    aliases = ("kurtosis_pop",)
 
 
 def read_form(

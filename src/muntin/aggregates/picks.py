@@ -92,6 +92,7 @@ class MinBy(_Pick):
     """
 
     name = "min_by"
+    aliases = ("arg_min", "argmin")
     arity = (2, 2)
     skips_nulls = False
 
@@ -117,4 +118,5 @@ class MaxBy(MinBy):
     """
 
     name = "max_by"
+    aliases = ("arg_max", "argmax")
     takes_greatest = True

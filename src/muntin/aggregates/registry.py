@@ -98,9 +98,11 @@ _BUILT_IN_NAMES = {
 _WITH_CONSTANT: dict[str, type[BuiltIn]] = {
     "min": MinK,
     "max": MaxK,
-    "min_by": MinByK,
-    "max_by": MaxByK,
+    **dict.fromkeys((MinBy.name, *MinBy.aliases), MinByK),
+    **dict.fromkeys((MaxBy.name, *MaxBy.aliases), MaxByK),
 }
+# Constants that an alias has where nothing is said, and the name it stands for has not.
+_OF_ALIAS: dict[str, tuple[Any, ...]] = {"group_concat": (",",)}
 _WITH_DISTINCT: dict[str, type[BuiltIn]] = {
     "count": CountDistinct,
     "sum": SumDistinct,
@@ -111,6 +113,7 @@ _WITH_DISTINCT: dict[str, type[BuiltIn]] = {
     "collect_set": CollectSet,
     "collect_list": CollectSet,
     "array_agg": CollectSet,
+    "list": CollectSet,
 }
 _registered: dict[str, Aggregate] = {}
 _reserved: list[Callable[[str], bool]] = []
@@ -200,7 +203,8 @@ def resolve(
     if key not in names():
         raise AggregateError(f"no aggregate is named {name}", hint=did_you_mean(key, names()))
     built_in = _form(key, constants, distinct)
-    bound = _bound(built_in, kinds, tuple(constants), ignore_nulls)
+    given = tuple(constants) or _OF_ALIAS.get(key, ())
+    bound = _bound(built_in, kinds, given, ignore_nulls)
     return ResolvedAggregate(built_in.name, kinds, bound.parts, bound.type, bound, bound.given)
 
 
@@ -227,6 +231,11 @@ def _bound(
         return built_in(types, ignore_nulls=bool(ignore_nulls))
     if built_in is CollectList:
         return built_in(types, constants, ignore_nulls is False)
+    if ignore_nulls is False and built_in in (CollectSet, StringAgg):
+        raise AggregateError(
+            f"{built_in.name} takes no RESPECT NULLS",
+            hint="collect_list(x) RESPECT NULLS keeps NULL; for others write coalesce(x, ...)",
+        )
     if ignore_nulls and built_in is not AnyValue:
         raise AggregateError(
             f"{built_in.name} takes no IGNORE NULLS",

@@ -1,4 +1,4 @@
-"""Fields of structs and elements of arrays, taken out of the stored columns by Arrow.
+"""Fields of structs, elements of arrays and their number, taken out of stored columns by Arrow.
 
 What is taken out is a column like any other, whatever type it is stored as. Indices are constants;
 they count as Spark's: `a[0]` and `get(a, 0)` from 0, `element_at(a, 1)` from 1, and from the end
@@ -17,8 +17,9 @@ from muntin.expressions.tree import BindingError, Call, Column, Literal, Node, w
 
 FIELD, ITEM, GET, ELEMENT_AT, TRY_ELEMENT_AT = "field", "[]", "get", "element_at", "try_element_at"
 ELEMENTS = (ITEM, GET, ELEMENT_AT, TRY_ELEMENT_AT)
+SIZE = "size"
 FROM_ONE = (ELEMENT_AT, TRY_ELEMENT_AT)
-STEPS = frozenset([FIELD, *ELEMENTS])
+STEPS = frozenset([FIELD, SIZE, *ELEMENTS])
 
 
 def is_step(node: Node) -> bool:
@@ -65,6 +66,16 @@ def element_of(function: str, whole: Node, index: Node, shown: str) -> Call:
     return Call(function, (whole, index), whole.type.value_type)
 
 
+def size_of(whole: Node, shown: str) -> Call:
+    """The number of an array's elements; NULL where there is no array."""
+    if not is_array(whole.type):
+        raise BindingError(
+            f"{shown} is not an array, it is of type {whole.type}",
+            hint="length(x) is that of a string; only arrays have a size",
+        )
+    return Call(SIZE, (whole,), t.INT)
+
+
 def value_of(step: Call, shown: str) -> Call:
     """The step as a value of Spark's; refused while it is nested itself."""
     if pa.types.is_nested(step.type):
@@ -109,6 +120,9 @@ def extract(table: pa.Table, step: Node) -> tuple[pa.ChunkedArray, np.ndarray]:
     whole, failed = extract(table, step.args[0])
     if step.function == FIELD:
         return pc.struct_field(whole, [_index(step)]), failed
+    if step.function == SIZE:
+        sizes = [pc.list_value_length(chunk).cast(pa.int32()) for chunk in whole.chunks]
+        return pa.chunked_array(sizes, pa.int32()), failed
     taken = [_element(chunk, step) for chunk in whole.chunks]
     values = pa.chunked_array([value for value, _ in taken], whole.type.value_type)
     missing = np.concatenate([np.empty(0, np.bool_), *(lost for _, lost in taken)])

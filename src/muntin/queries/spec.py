@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -59,6 +60,16 @@ def all_queries(spec: QueriesLike) -> tuple[AnyQuery, ...]:
     """
     with uncollected():
         return _queries(_parts(spec))
+
+
+def all_approximated(queries: Iterable[AnyQuery]) -> tuple[AnyQuery, ...]:
+    """The queries with sums of products as products of sums, for those that aggregate joins."""
+    return tuple(
+        replace(each, approximate=True)
+        if isinstance(each, RowQuery) and each.aggregation is not None
+        else each
+        for each in queries
+    )
 
 
 def _queries(parts: list[Any]) -> tuple[AnyQuery, ...]:

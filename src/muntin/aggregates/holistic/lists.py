@@ -22,7 +22,7 @@ class CollectList(Runs):
     """
 
     name = "collect_list"
-    aliases = ("array_agg",)
+    aliases: ClassVar[tuple[str, ...]] = ("array_agg", "list")
     timed = True
 
     def __init__(
@@ -61,7 +61,7 @@ class StringAgg(CollectList):
     """
 
     name = "string_agg"
-    aliases = ("listagg",)
+    aliases = ("listagg", "group_concat")
     constants: ClassVar[dict[str, Any]] = {"separator": ""}
     sample = ("-",)
 

@@ -24,7 +24,8 @@ MAX_DEPTH = 100
 NEAREST = 5
 CASTS = {"tinyint": t.TINYINT, "smallint": t.SMALLINT, "bigint": t.BIGINT}
 # Functions that are written in terms of others.
-SPELLED_OUT = frozenset(["isnotnull", "date_part", nested.GET, *CASTS])
+SIZES = ("size", "array_size", "cardinality")
+SPELLED_OUT = frozenset(["isnotnull", "date_part", nested.GET, *SIZES, *CASTS])
 
 
 class Binder:
@@ -105,6 +106,13 @@ class Binder:
     def part(self, node: exp.Bracket | exp.Dot) -> Node:
         """A field of a struct or an element of an array, as a value."""
         return nested.value_of(self._step(node), node.sql(dialect="spark"))
+
+    def size(self, node: exp.ArraySize | exp.Anonymous) -> Node:
+        """The number of an array's elements."""
+        given = node.expressions or [node.this]
+        if len(given) != 1 or node.args.get("expression") is not None:
+            raise BindingError("size takes one array", hint="write size(x)")
+        return nested.size_of(self._whole(given[0]), given[0].sql(dialect="spark"))
 
     def _whole(self, node: exp.Expr) -> Node:
         """What a part is taken of: a column of any type, or another part."""
@@ -202,6 +210,8 @@ class Binder:
             return self.call("not", self.call("is null", *node.expressions))
         if _is_get(node):
             return nested.value_of(self._step(node), node.sql(dialect="spark"))
+        if name in SIZES:
+            return self.size(node)
         if name == "date_part" and len(node.expressions) == 2:
             return forms.extracted(self, node.expressions[0].name, node.expressions[1])
         if name in CASTS and len(node.expressions) == 1:
@@ -309,6 +319,7 @@ def _literal(binder: Binder, node: exp.Expr) -> Literal:
 HANDLERS: dict[type[exp.Expr], Callable[[Binder, Any], Node]] = {
     exp.Column: Binder.column,
     exp.Anonymous: Binder.anonymous,
+    exp.ArraySize: Binder.size,
     exp.Bracket: Binder.part,
     exp.Dot: Binder.part,
     exp.Literal: _literal,

@@ -18,7 +18,7 @@ from muntin.queries.query import BOUNDS, is_column
 from muntin.queries.reader import QueryNames
 from muntin.queries.report import Report
 from muntin.queries.source import position, shown
-from muntin.queries.sql.aggregate_calls import as_call
+from muntin.queries.sql.aggregate_calls import AggregateCall, as_call
 from muntin.queries.sql.joins import REFUSED_JOINS
 from muntin.queries.sql.normalize import is_plain
 
@@ -270,9 +270,20 @@ def keep_whole(node: exp.Expr, types: Mapping[str, str]) -> None:
             function = part if isinstance(part, exp.Anonymous) else part.find(exp.Anonymous)
             assert function is not None
             function.append("expressions", exp.Literal.string(","))
+        if call is not None and call.name == "array_agg" and not call.distinct:
+            _respect_nulls(part, call)
         sides = [part.this, part.expression] if isinstance(part, exp.Div) else []
         if sides and all(_is_whole(side, types) for side in sides):
             part.replace(exp.IntDiv(this=sides[0], expression=sides[1]))
+
+
+def _respect_nulls(part: exp.Expr, call: AggregateCall) -> None:
+    """Say what is Flink's default: NULL is in a list like any other value."""
+    function = part if isinstance(part, exp.Anonymous) else part.find(exp.Anonymous)
+    assert function is not None
+    said = (exp.IgnoreNulls, exp.RespectNulls)
+    if call.ignore_nulls is None and not isinstance(function.expressions[0], said):
+        part.replace(exp.RespectNulls(this=part.copy()))
 
 
 def _whole_average(call: exp.Expr) -> exp.Expr:

@@ -367,7 +367,11 @@ class _Binder:
                 message = f"this argument of {call.name} must be a constant"
                 hint = "write a number, a string in quotes, or array(0.5, 0.9)"
                 raise QueryError([self.query.problem(node, message, hint)])
-        return [*found, True] if call.descending and found else found
+        if call.descending and not found:
+            message = f"{call.name} takes the least of equally frequent values, in any order"
+            hint = "leave DESC out; top_k(x, 10) lists frequent values with their counts"
+            raise QueryError([self.query.problem(call.node, message, hint)])
+        return [*found, True] if call.descending else found
 
     def _lowered(self, node: exp.Expr, calls: dict[AggregateCall, BoundCall]) -> exp.Expr:
         """An output expression over lowered columns instead of aggregate calls."""

@@ -50,6 +50,10 @@ _ROW_HINTS = {
     "GROUP BY": "group by columns",
     "ON": "join on columns",
 }
+_ORDER_HINT = (
+    "lists are in order of time by themselves; "
+    "write percentile_cont(0.5) WITHIN GROUP (ORDER BY x), or use first, last, min_by, max_by"
+)
 _NODES: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
     (
         (exp.Query, exp.Exists, exp.SubqueryPredicate),
@@ -69,7 +73,7 @@ _NODES: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
     (
         (exp.WithinGroup, exp.Order, exp.Ordered),
         "this order is not supported",
-        "write percentile_cont(0.5) WITHIN GROUP (ORDER BY x), or use first, last, min_by, max_by",
+        _ORDER_HINT,
     ),
     ((exp.Lambda,), "lambda functions are not supported", "write an expression over columns"),
     (

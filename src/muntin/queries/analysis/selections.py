@@ -149,7 +149,10 @@ class Selections:
                 hint = f"give it another name: {shown(table.name)} AS {name}_{number + 1}"
                 self.report.add(table, f"there are two streams called {name}", hint)
             if table.args.get("window") is None and number == 0:
-                hint = f"write {name} [RANGE '1 hour'], or name a stream in FROM and JOIN the table"
+                stream = shown(table.name)
+                alias = "" if stream == name else f" {name}"
+                window = f"{stream} [RANGE '1 hour']{alias}"
+                hint = f"write {window}, or name a stream in FROM and JOIN the table"
                 self.report.add(table, f"{name} has no window", hint)
         return len(self.report.problems) == before
 

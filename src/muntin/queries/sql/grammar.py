@@ -80,7 +80,7 @@ AGGREGATE_NAMES = frozenset(
         and issubclass(kind, exp.AggFunc)
     }
     | {"APPROX_PERCENTILE", "COLLECT_LIST", "LISTAGG", "PERCENTILE", "PERCENTILE_APPROX"}
-    | {"STRING_AGG", "TRY_AVG", "TRY_SUM"}
+    | {"LIST", "STRING_AGG", "TRY_AVG", "TRY_SUM"}
 )
 
 

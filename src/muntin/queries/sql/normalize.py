@@ -7,13 +7,16 @@ import threading
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from muntin.aggregates import names
 from muntin.queries.sql.depth import balance, parts
 from muntin.queries.sql.dialect import Muntin, is_reserved
 
 _ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Func, exp.Case)
 # Aggregates whose second argument says whether NULL is skipped.
 _FLAGGED = {"first", "first_value", "last", "last_value"}
-_LISTED = {"collect_list", "array_agg"}
+_LISTED = frozenset(
+    ["array_agg", "collect_list", "collect_set", "group_concat", "list", "listagg", "string_agg"]
+)
 _ENCLOSING = (exp.Anonymous, exp.Paren, exp.Where)
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _SUM, _PRODUCT = 4, 5
@@ -90,12 +93,17 @@ def _spell_nulls(call: exp.Anonymous) -> None:
         wrapper.parent.replace(wrapper.pop())
     ignore = False
     for arg in call.expressions:
-        if isinstance(arg, (exp.IgnoreNulls, exp.RespectNulls)):
+        # What stands inside another function is said of an aggregate there.
+        is_said = isinstance(arg, (exp.IgnoreNulls, exp.RespectNulls))
+        if is_said and call.name.lower() in names():
             ignore = isinstance(arg, exp.IgnoreNulls) is not lists
             arg.replace(arg.this.pop())
     flag = call.expressions[-1] if len(call.expressions) == 2 else None
     if call.name.lower() in _FLAGGED and isinstance(flag, exp.Boolean):
         ignore = ignore or flag.this
+        flag.pop()
+    if call.name.lower() == "mode" and isinstance(flag, exp.Boolean):
+        # Spark's word for the least of equally frequent values, which is what comes anyway.
         flag.pop()
     if ignore and not isinstance(wrapper.parent, (exp.IgnoreNulls, exp.RespectNulls)):
         outer = exp.RespectNulls() if lists else exp.IgnoreNulls()
