@@ -11,7 +11,7 @@ def test_a_kernel_depends_on_the_kernels_that_its_module_imports():
     found = sources_of(SOURCES / "operators" / "joins" / "join.py")
 
     assert SOURCES / "operators" / "joins" / "join.py" in found
-    assert SOURCES / "operators" / "state" / "segments.py" in found
+    assert SOURCES / "operators" / "state" / "keys.py" in found
 
 
 def test_a_kernel_does_not_depend_on_what_its_module_does_not_import():

@@ -49,12 +49,32 @@ def recomputed(con: Any, select: str, window: tuple[int, int], where: str, by: s
     return con.sql(sql).to_arrow_table().to_pylist()
 
 
+class Beside:
+    """A stream beside another one, whose rows and queries are none of its own."""
+
+    def __init__(self, queries: str) -> None:
+        other = "CREATE QUERY other AS SELECT count(*) AS n, sum(v) AS s FROM u [RANGE 9 SLIDE 3]"
+        joined = """CREATE QUERY joined AS SELECT count(*) AS n
+          FROM t [RANGE 8 SLIDE 4] JOIN u [RANGE 8 SLIDE 4] ON t.k = u.k"""
+        text = f"{queries};{other};{joined}"
+        self.group = muntin.stream(text, {"t": SCHEMA, "u": SCHEMA}, lateness=LATENESS)
+        self.add, self.remove, self.ask = self.group.add, self.group.remove, self.group.ask
+        self.fed = 0
+
+    def feed(self, batch: pa.Table) -> None:
+        self.group.feed(batch, "t")
+        # The other stream falls silent, and holds back what reads both.
+        self.fed += 1
+        if self.fed < 5:
+            self.group.feed(batch.slice(1), "u")
+
+
+@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_answers_are_those_of_recomputation(seed: int) -> None:
+def test_answers_are_those_of_recomputation(seed: int, several: bool) -> None:
     rnd = random.Random(seed)
-    stream = muntin.stream(
-        ";\n".join(a_query(rnd, f"q{at}") for at in range(3)), SCHEMA, lateness=LATENESS
-    )
+    text = ";\n".join(a_query(rnd, f"q{at}") for at in range(3))
+    stream: Any = Beside(text) if several else muntin.stream(text, SCHEMA, lateness=LATENESS)
     rows, latest, watermark = SCHEMA.empty_table(), -1, -1
     exact: list[bool] = []
     for number in range(15):
@@ -90,7 +110,7 @@ def test_answers_are_those_of_recomputation(seed: int) -> None:
                     continue
                 assert answer.source.startswith("slices of query q")
                 assert answer.as_of == (latest, watermark)
-                assert answer.batch == number + 1
+                assert several or answer.batch == number + 1
                 exact.append(answer.exact)
                 window = tuple(answer.covers) if way else (end - length, end)
                 true = recomputed(con, select, window, where, by)
@@ -173,3 +193,28 @@ def test_readers_see_whole_batches_while_they_are_fed() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_slices_of_several_streams() -> None:
+    queries = """
+        CREATE QUERY highs AS SELECT k, max(v) AS m FROM t [RANGE 20 SLIDE 5] GROUP BY k;
+        CREATE QUERY sums AS SELECT sum(v) AS s FROM u [RANGE 20 SLIDE 5]
+    """
+    group = muntin.stream(queries, {"t": SCHEMA, "u": SCHEMA})
+    one = pa.table({"ts": [1, 7], "k": ["a", "b"], "v": [9, 3], "w": [0] * 2}, SCHEMA)
+    other = pa.table({"ts": [2, 8], "k": ["a", "b"], "v": [5, 6], "w": [0] * 2}, SCHEMA)
+    group.feed(one, "t")
+    group.feed(other, "u")
+    high, total = "SELECT max(v) AS m FROM t [RANGE 8]", "SELECT sum(v) AS s FROM u [RANGE 9]"
+    found = group.ask(high, timeout=PATIENCE), group.ask(total, timeout=PATIENCE)
+    assert [each.frame.to_pylist() for each in found] == [[{"m": 9}], [{"s": 11}]]
+    sources = [each.source.split(" (")[0] for each in found]
+    assert sources == ["slices of query highs", "slices of query sums"]
+    with pytest.raises(muntin.QuestionError, match="keep something first: CREATE KEEP"):
+        group.ask("SELECT sum(w) AS s FROM u [RANGE 8]", timeout=PATIENCE)
+    group.keep("CREATE KEEP kept AS SELECT k, count(*) FROM t [RANGE 60 SLIDE 1] GROUP BY k")
+    with pytest.raises(muntin.QuestionError, match=r"nothing is kept of u\nHint: keep something"):
+        group.ask("SELECT sum(w) AS s FROM u [RANGE 8]", timeout=PATIENCE)
+    group.remove("sums")
+    with pytest.raises(muntin.QuestionError, match="nothing is kept of u"):
+        group.ask(total, timeout=PATIENCE)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -162,15 +164,20 @@ def test_keeps_join_and_leave_a_log(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_a_killed_process_leaves_a_log_that_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(2))
+def test_a_killed_process_leaves_a_log_that_goes_on(tmp_path: Path, seed: int) -> None:
+    rnd = random.Random(seed)
     program = [sys.executable, log_writer.__file__, str(tmp_path / "ck"), "60"]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if int(line) == 23:
-                process.send_signal(signal.SIGKILL)
-                break
-    assert process.returncode == -signal.SIGKILL
+    # Killed anywhere in a batch, and again in the batch that is run once more.
+    for last in (9, 17, 23):
+        with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if int(line) >= last:
+                    time.sleep(rnd.random() / 50)
+                    process.send_signal(signal.SIGKILL)
+                    break
+        assert process.returncode == -signal.SIGKILL
     writer = LogWriter(tmp_path / "ck")
     assert writer.last() >= 23
     for number in range(writer.last() + 1, 60):

@@ -1,12 +1,14 @@
 """What questions may say, and what is said where they cannot be answered."""
 
 import datetime as dt
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import muntin
 from muntin.streams import Stream
+from muntin.synopses import Asking
 
 COLUMNS = {"ts": "int64", "k": "string", "v": "int64", "x": "double"}
 QUERY = "SELECT count(*) AS n FROM t [RANGE 60 SLIDE 60]"
@@ -92,7 +94,32 @@ def test_bounds_stand_beside_what_is_not_exact(stream: Stream) -> None:
 def test_widths_are_kept_or_refused(stream: Stream) -> None:
     sql = "SELECT count(*) AS n FROM t [RANGE 8 AS OF 13 WITHIN {}%]"
     assert stream.ask(sql.format(70)).frame.column_names == ["n", "n_low", "n_high"]
-    assert "SLIDE of about" in refusal(stream, sql.format(10))
+    text = refusal(stream, sql.format(10))
+    assert "a SLIDE of about 1 tick would do, instead of 5" in text
+    stream.keep(text.partition("instead of 5: ")[2].partition("; or ask")[0])
+    stream.feed(pa.table({"ts": [18, 29], "k": ["a", "b"], "v": [1, 2], "x": [0.0, 0.0]}))
+    assert stream.ask("SELECT count(*) AS n FROM t [RANGE 8 WITHIN 10%]").exact
+
+
+def test_the_keep_of_a_refusal_joins_what_the_question_does() -> None:
+    tables = {"names": pa.table({"k": ["a", "b"], "name": ["one", "two"]})}
+    kept = """CREATE KEEP recent AS SELECT names.name, count(*) FROM t [RANGE 60 SLIDE 5]
+      JOIN names ON t.k = names.k GROUP BY names.name"""
+    stream = muntin.stream(QUERY, COLUMNS, tables=tables, keeps=kept)
+    stream.feed(ROWS)
+    joined = (
+        "SELECT names.name, max(v) AS m FROM t [RANGE 9] JOIN names ON t.k = names.k GROUP BY 1"
+    )
+    plain = "SELECT max(v) AS m FROM t [RANGE 9]"
+    texts = [refusal(stream, sql) for sql in (joined, plain)]
+    assert "CREATE OR REPLACE KEEP recent AS SELECT names.name" in texts[0]
+    assert "CREATE KEEP more AS SELECT max(v) FROM t [RANGE 9" in texts[1]
+    for text in texts:
+        stream.keep(text.partition("on: ")[2])
+    stream.feed(pa.table({"ts": [40, 41], "k": ["a", "b"], "v": [1, 2], "x": [0.0, 0.0]}))
+    found = stream.ask(joined, timeout="1 minute").frame.to_pylist()
+    assert found == [{"name": "one", "m": 1}, {"name": "two", "m": 2}]
+    assert stream.ask(plain, timeout="1 minute").frame.to_pylist() == [{"m": 2}]
 
 
 def test_sums_need_the_extremes_of_what_is_added(stream: Stream) -> None:
@@ -140,6 +167,34 @@ def test_a_question_has_a_budget(stream: Stream) -> None:
     assert "longer than its" in refusal(stream, sql, timeout=1e-9)
     assert "isolation must be" in refusal(stream, sql, isolation="serial")
     assert "max_rows must be" in refusal(stream, sql, max_rows=0)
+
+
+def test_what_takes_long_to_read_is_refused(stream: Stream) -> None:
+    sql = "SELECT count(*) AS n FROM t [RANGE 14] WHERE "
+    each = [f"k = '{number}'" for number in range(400)]
+    assert "399 ANDs and ORs, and 256 are the most" in refusal(stream, sql + " OR ".join(each))
+    assert "write k IN" in refusal(stream, sql + " AND ".join(f"NOT {one}" for one in each))
+    listed = ", ".join(f"'{number}'" for number in range(5000))
+    assert "words, and 10,000 are the most" in refusal(stream, f"{sql} k IN ({listed})")
+    found = stream.ask(sql + " OR ".join([*each[:255], "k = 'a'"]), timeout="1 minute")
+    assert found.frame.to_pylist() == [{"n": 2}]
+
+
+def test_what_took_too_long_is_not_asked_of_others(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answer = [], Asking._answer
+
+    def counted(self: Asking, *given: Any) -> Any:
+        asked.append(self)
+        return answer(self, *given)
+
+    monkeypatch.setattr(Asking, "_answer", counted)
+    sql = "SELECT median(v) AS m FROM t [RANGE 14]"
+    assert "does not keep median(v)" in refusal(stream, sql)
+    assert len(asked) == 2
+    refusal(stream, sql, timeout=1e-9)
+    assert len(asked) == 3
 
 
 def test_many_groups_are_limited(stream: Stream) -> None:

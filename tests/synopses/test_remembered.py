@@ -1,13 +1,16 @@
 """What is remembered of questions: never the answer to another one."""
 
+import gc
 import random
 import threading
+import weakref
 
 import pyarrow as pa
 import pytest
 
 import muntin
 from muntin.queries.asking.words import quick_words_of, shape_of, words_of
+from muntin.streams import Stream
 from muntin.synopses.asking import Asking
 
 COLUMNS = {"ts": "int64", "k": "string", "v": "int64"}
@@ -85,6 +88,71 @@ def test_readers_of_replaced_keeps_do_not_mix() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_text_that_differs_in_constants_is_answered_briefly() -> None:
+    """The same as the long way says, batch after batch, and nothing of the long way is taken."""
+    keep = (
+        "CREATE KEEP r AS SELECT k, max(v), sum(v), count(*) FROM t [RANGE 30 SLIDE 4] GROUP BY k"
+    )
+    stream = muntin.stream(QUERY, COLUMNS, lateness=3, keeps=keep)
+    rnd, brief, refused = random.Random(7), 0, 0
+    ways = (" ALIGNED", "", " AS OF WATERMARK ALIGNED", " AS OF WATERMARK")
+    for number in range(60):
+        ticks = [max(2 * number + rnd.randint(-5, 2), 0) for _ in range(6)]
+        keys = [rnd.choice("abcd"[: 2 + number // 20]) for _ in ticks]
+        stream.feed(pa.table({"ts": ticks, "k": keys, "v": [rnd.randint(-9, 9) for _ in ticks]}))
+        for way in ways:
+            calls = rnd.choice(["max(v) AS m, count(*) AS n", "count(*) AS n, max(v) AS m"])
+            sql = f"SELECT {calls} FROM t [RANGE {rnd.randint(1, 34)}{way}] WHERE k = '{{}}'"
+            for key in "abcde":
+                said = []
+                for is_brief in (True, False):
+                    with pytest.MonkeyPatch.context() as patched:
+                        if is_brief:
+                            patched.setattr(Asking, "_once", _refused)
+                        else:
+                            patched.setattr(Asking, "_briefly", lambda *_: None)
+                        said.append(_said(stream, sql.format(key)))
+                brief += said[0] != LONG
+                refused += said[1].startswith("keep r")
+                assert said[0] in (said[1], LONG)
+    assert brief > 500
+    assert refused
+
+
+LONG = "the long way"
+
+
+def _refused(*_: object) -> None:
+    raise muntin.QuestionError(LONG)
+
+
+def _said(stream: Stream, sql: str) -> str:
+    try:
+        answer = stream.ask(sql, timeout=PATIENCE)
+    except muntin.QuestionError as error:
+        return LONG if str(error) == LONG else str(error)
+    facts = {key: value for key, value in answer.facts().items() if key != "milliseconds"}
+    return str((answer.table.to_pylist(), answer.table.schema, facts))
+
+
+def test_answers_hold_nothing_of_what_is_kept() -> None:
+    keep = "CREATE KEEP r AS SELECT k, sum(v) FROM t [RANGE 9 SLIDE 1] GROUP BY k"
+    stream = muntin.stream(QUERY, COLUMNS, keeps=keep)
+    stream.feed(pa.table({"ts": [1, 2], "k": ["a", "b"], "v": [1, 2]}))
+    sqls = ["SELECT sum(v) AS s FROM t [RANGE 9] WHERE k = 'a'"] * 3
+    answers = [
+        stream.ask(sql, timeout=PATIENCE)
+        for sql in [*sqls, "SELECT k, sum(v) AS s FROM t [RANGE 9] GROUP BY k"]
+    ]
+    block = weakref.ref(stream._keeper.versions.by_name["r"].blocks[0])
+    stream.feed(pa.table({"ts": [100], "k": ["a"], "v": [7]}))
+    stream.feed(pa.table({"ts": [101], "k": ["a"], "v": [7]}))
+    gc.collect()
+    assert block() is None
+    assert [each.table.to_pylist()[0] for each in answers[:3]] == [{"s": 1}] * 3
+    assert {each.source for each in answers} == {"keep r (1 block, 2 entries)"}
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), b"x"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from muntin._typing import Ints
 from muntin.engine.slices.key_table import KeyTable
@@ -16,11 +17,11 @@ from muntin.engine.slices.store import BEGINNING, SliceStore
 from muntin.plan import SharedPlan
 from muntin.plan.nodes import Final, Partials, Slicing
 from muntin.plan.selection import Cells
-from muntin.queries import Keep
+from muntin.queries import AnyQuery, Keep, RowQuery
 from muntin.streams.live import LiveEngine
-from muntin.synopses import Kept, Moment, Version, Versions
+from muntin.synopses import Asking, Kept, Moment, Version, Versions
 from muntin.synopses.keeps.block import Block, Entries, merged
-from muntin.synopses.keeps.kept import MOST_CELLS
+from muntin.synopses.keeps.kept import MOST_CELLS, Stretch
 from muntin.synopses.keeps.replica import Groups
 
 
@@ -48,6 +49,11 @@ class QueryKept(Kept):
     def slice_of(self, tick: int) -> int:
         """The number of the slice that holds a tick."""
         return int(self.numbers(np.array([tick]))[0])
+
+    def between(self, start: int, end: int) -> Stretch:
+        """The slices that hold the ticks from one to before another."""
+        numbers = self.slice_of(start), self.slice_of(end - 1) + 1
+        return numbers, (self.floor(start), self.ceil(end))
 
     def numbers(self, ticks: Ints) -> Ints:
         """The numbers of the slices that hold some ticks."""
@@ -92,8 +98,8 @@ class QuerySlices:
     Whoever changes the engine holds ``lock``, and says `moved` before letting go of it.
     """
 
-    def __init__(self, engine: LiveEngine) -> None:
-        self.lock = threading.RLock()
+    def __init__(self, engine: LiveEngine, lock: threading.RLock | None = None) -> None:
+        self.lock = lock or threading.RLock()
         self._engine = engine
         self._plan: SharedPlan | None = None
         self._cuts: dict[int, _Cut] = {}
@@ -160,6 +166,61 @@ class QuerySlices:
             groups.count,
             begins=max(begins, default=None),
         )
+
+
+class GroupSlices:
+    """The slices of several streams' queries, as one version of all of them.
+
+    ``lock`` and `moved` are as those of one stream.
+    """
+
+    def __init__(self, engines: Mapping[str, LiveEngine]) -> None:
+        self.lock = threading.RLock()
+        self._members = {name: QuerySlices(each, self.lock) for name, each in engines.items()}
+        self._queries: frozenset[str] = frozenset()
+        self._versions: Versions | None = None
+
+    def moved(self, moments: Mapping[str, Moment], queries: Iterable[AnyQuery]) -> None:
+        """Take note of where the streams are, and of the queries that there are.
+
+        Streams have queries of their own beside these: the sides of aggregates over joins.
+        """
+        self._versions = None
+        self._queries = frozenset(
+            each.name.lower() for each in queries if not isinstance(each, RowQuery)
+        )
+        for name, moment in moments.items():
+            self._members[name].moved(moment)
+
+    def versions(self) -> Versions:
+        """The slices of all streams after the last batch of any."""
+        found = self._versions
+        if found is not None:
+            return found
+        with self.lock:
+            if self._versions is None:
+                self._versions = Versions(
+                    {
+                        name: version
+                        for member in self._members.values()
+                        for name, version in member.versions().by_name.items()
+                        if name in self._queries
+                    }
+                )
+            return self._versions
+
+
+def asking_of(
+    versions: Callable[[], Versions],
+    slices: Callable[[], Versions],
+    tables: Callable[[], Mapping[str, pa.Schema]],
+    *,
+    several: bool,
+    restore: Callable[[], Callable[[pa.Table], Any]],
+) -> Asking:
+    """What answers from keeps, and from the slices of queries where no keep does."""
+    others = Asking(slices, tables, several=several, restore=restore)
+    return Asking(versions, tables, several=several, restore=restore, others=others)
 
 
 def _readable(plan: SharedPlan) -> Iterator[tuple[int, QueryKept]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -28,11 +28,54 @@ class Covers(NamedTuple):
     end: Any
 
 
+class Told(Protocol):
+    """What is known of an answer; what takes time is made when somebody looks at it."""
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether they are exact."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the stream went into them."""
+
+    @property
+    def covers(self) -> Covers | None:
+        """The window of whole slices."""
+
+    @property
+    def as_of(self) -> AsOf:
+        """How far the stream was."""
+
+    @property
+    def batch(self) -> int:
+        """The number of the batch."""
+
+    @property
+    def source(self) -> str:
+        """What it comes from."""
+
+
+class Facts(NamedTuple):
+    """What is told of an answer, all of it there."""
+
+    table: pa.Table
+    exact: bool
+    rows: int
+    covers: Covers | None
+    as_of: AsOf
+    batch: int
+    source: str
+
+
 def _as_is(table: pa.Table) -> Any:
     return table
 
 
-@dataclass(frozen=True)
 class Answer:
     """What a question was answered, and what the answer is worth.
 
@@ -53,21 +96,45 @@ class Answer:
         milliseconds: How long it took.
     """
 
-    table: pa.Table
-    exact: bool
-    covers: Covers | None
-    as_of: AsOf
-    batch: int
-    isolation: Isolation
-    source: str
-    rows: int
-    milliseconds: float
-    restore: Callable[[pa.Table], Any] = field(default=_as_is, repr=False, compare=False)
+    def __init__(
+        self,
+        told: Told,
+        isolation: Isolation,
+        milliseconds: float,
+        restore: Callable[[pa.Table], Any] = _as_is,
+    ) -> None:
+        self._told = told
+        self.exact = told.exact
+        self.batch = told.batch
+        self.isolation = isolation
+        self.rows = told.rows
+        self.milliseconds = milliseconds
+        self._restore = restore
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The rows as a pyarrow Table."""
+        return self._told.table
+
+    @cached_property
+    def covers(self) -> Covers | None:
+        """The smallest window of whole slices that holds the one asked for."""
+        return self._told.covers
+
+    @property
+    def as_of(self) -> AsOf:
+        """The latest event time and W of the version that was read."""
+        return self._told.as_of
+
+    @property
+    def source(self) -> str:
+        """The keep, and how it was read."""
+        return self._told.source
 
     @property
     def frame(self) -> Any:
         """The rows, in the kind of frame the stream's batches come in."""
-        return self.restore(self.table)
+        return self._restore(self.table)
 
     def facts(self) -> dict[str, Any]:
         """All but the rows, by name, as machines read it."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from muntin.queries import AnyKeep, CreateKeep, DropKeep, KeepsLike, keep_statements
 from muntin.synopses.answer import Answer, Isolation
-from muntin.synopses.asking import MAX_ROWS, TIMEOUT, Asking
+from muntin.synopses.asking import Asking
+from muntin.synopses.options import MAX_ROWS, TIMEOUT
 from muntin.synopses.prepared import Prepared
 from muntin.windows import DurationLike
 

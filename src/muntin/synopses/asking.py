@@ -6,30 +6,30 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import is_
 from typing import Any
 
 import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
-from muntin.errors import DataError, MuntinError, QueryError, QuestionError, did_you_mean
+from muntin.errors import MuntinError, QueryError, QuestionError, did_you_mean
 from muntin.queries import Question, read_question
 from muntin.queries.asking.questions import whole_number
-from muntin.queries.asking.words import Word, quick_words_of, shape_of
-from muntin.synopses.answer import ISOLATIONS, Answer, Isolation
+from muntin.queries.asking.words import QuickWords, Template, Word, quick_words_of, shape_of
+from muntin.synopses.answer import Answer, Isolation, Told
+from muntin.synopses.brief import Brief, brief_way
 from muntin.synopses.fit import Fit, UnfitError, fit, problems_of, would_do
 from muntin.synopses.keeps.kept import Kept
 from muntin.synopses.keeps.latest_rows import RowVersion
 from muntin.synopses.keeps.replica import Version
-from muntin.synopses.placement import Placed, placed_window, refusal
+from muntin.synopses.options import MAX_ROWS, TIMEOUT, options_of
+from muntin.synopses.placement import Found, Placed, placed_window, refusal
 from muntin.synopses.prepared import Prepared
 from muntin.synopses.reading import Budget, OneRow, Reading, one_row
 from muntin.synopses.reading.latest_rows import RowReader
-from muntin.windows import DurationLike, duration
+from muntin.windows import DurationLike
 
-TIMEOUT = "1 second"
-MAX_ROWS = 100_000
 # Shapes of questions, and constants of one shape, that are remembered.
 _MOST_SHAPES = 512
 _MOST_FITS = 256
@@ -90,6 +90,7 @@ class _Memory:
 
     kept: tuple[Kept, ...]
     shapes: dict[Hashable, _Shape] = field(default_factory=dict)
+    briefs: dict[Template, Brief] = field(default_factory=dict)
 
     def is_of(self, kept: tuple[Kept, ...]) -> bool:
         """Whether the keeps are still the same."""
@@ -134,7 +135,7 @@ class Asking:
         max_rows: int = MAX_ROWS,
     ) -> Answer:
         """Answer a question from what is kept."""
-        options = _options(isolation, timeout, max_rows)
+        options = options_of(isolation, timeout, max_rows)
         return self._answer_or_others(sql, quick_words_of(sql), *options)
 
     def prepare(
@@ -146,16 +147,17 @@ class Asking:
         max_rows: int = MAX_ROWS,
     ) -> Prepared:
         """A question with ``?`` for constants, to be asked with values for them."""
-        options = _options(isolation, timeout, max_rows)
+        options = options_of(isolation, timeout, max_rows)
         return Prepared(sql, lambda words: self._answer_or_others(sql, words, *options))
 
     def _answer_or_others(
         self, sql: str, words: Sequence[Word], isolation: Isolation, seconds: float, rows: int
     ) -> Answer:
+        began = time.perf_counter()
         try:
             return self._answer(sql, words, isolation, seconds, rows)
         except QuestionError as error:
-            if self._others is None:
+            if self._others is None or time.perf_counter() - began > seconds:
                 raise
             try:
                 others = self._others
@@ -168,10 +170,16 @@ class Asking:
         self, sql: str, words: Sequence[Word], isolation: Isolation, seconds: float, rows: int
     ) -> Answer:
         began = time.perf_counter()
-        budget = Budget.of(seconds, rows)
+        budget = None
         versions = self._versions()
         for tries in (1, 2):
-            found = self._once(sql, words, versions, budget)
+            found: Told
+            brief = self._briefly(words, versions)
+            if brief is not None:
+                found = brief
+            else:
+                budget = budget or Budget.of(seconds, rows)
+                found = self._once(sql, words, versions, budget)
             newest = self._versions()
             is_newest = newest is versions
             if isolation == "ws" or is_newest or tries == 2:
@@ -179,14 +187,22 @@ class Asking:
             versions = newest
         said: Isolation = "lws" if isolation == "lws" and is_newest else "ws"
         took = 1000 * (time.perf_counter() - began)
-        if self._restore is not None:
-            found["restore"] = self._restore()
-        return Answer(**found, isolation=said, milliseconds=took)
+        if self._restore is None:
+            return Answer(found, said, took)
+        return Answer(found, said, took, self._restore())
 
-    def _once(
-        self, sql: str, words: Sequence[Word], versions: Versions, budget: Budget
-    ) -> dict[str, Any]:
-        """The answer from given versions, all but how long it took."""
+    def _briefly(self, words: Sequence[Word], versions: Versions) -> Found | None:
+        """The answer to a question of a text that was read before, if it takes no more."""
+        if not isinstance(words, QuickWords):
+            return None
+        memory = self._memory
+        known = memory.briefs.get(words.template)
+        if known is None or not memory.is_of(versions.kept):
+            return None
+        return known.found(versions.by_name[known.name], words.constants)
+
+    def _once(self, sql: str, words: Sequence[Word], versions: Versions, budget: Budget) -> Told:
+        """The answer from given versions."""
         shape = self._shape(sql, words, versions)
         if shape.question.query.window.measure == "rows":
             return self._of_rows(shape.question, sql, words, versions, budget)
@@ -194,6 +210,7 @@ class Asking:
             fitted = self._fits(shape, sql, words, versions)
         except QueryError as error:
             raise problems_of(error) from None
+        self._remember(words, fitted, versions)
         question = shape.question
         chosen, placed = self._choose(fitted.fits, question, words, versions)
         version = versions.by_name[chosen.kept.name.lower()]
@@ -202,18 +219,11 @@ class Asking:
         read = None
         if fitted.row is not None and window is not None:
             read = fitted.row.read(version, keys, window)
-        if read is None:
-            limit = _limit(question, sql, words)
-            read = Reading(version, chosen, keys, window, budget).read(limit)
-        return {
-            "table": read.table,
-            "exact": read.exact,
-            "covers": None if placed is None else placed.covers,
-            "as_of": version.as_of,
-            "batch": version.moment.batch,
-            "source": version.source,
-            "rows": read.rows,
-        }
+        if read is not None:
+            return Found(read, version.origin, placed)
+        limit = _limit(question, sql, words)
+        whole = Reading(version, chosen, keys, window, budget).read(limit)
+        return Found(whole, version.origin, placed)
 
     def _of_rows(
         self,
@@ -222,7 +232,7 @@ class Asking:
         words: Sequence[Word],
         versions: Versions,
         budget: Budget,
-    ) -> dict[str, Any]:
+    ) -> Told:
         """The answer to a question about the latest rows."""
         held = versions.of_rows(question.query.source, self._several)
         limit = _limit(question, sql, words)
@@ -276,10 +286,28 @@ class Asking:
             shape.fits[constants] = found
         return found
 
+    def _remember(self, words: Sequence[Word], fitted: _Fitted, versions: Versions) -> None:
+        """Take note of a text that can be answered briefly from now on."""
+        memory = self._memory
+        if (
+            fitted.row is None
+            or not isinstance(words, QuickWords)
+            or words.template in memory.briefs
+        ):
+            return
+        found = brief_way(words.template, fitted.fits[0], fitted.row)
+        if found is not None and memory.is_of(versions.kept):
+            with self._lock:
+                if len(memory.briefs) >= _MOST_SHAPES:
+                    memory.briefs.clear()
+                memory.briefs[words.template] = found
+
     def _nothing(self, question: Question, versions: Versions) -> MuntinError:
         source = question.query.source
         sources = {each.kept.keep.source for each in versions.by_name.values()}
         near = did_you_mean(source, sources) if self._several and sources else None
+        # A list of other streams would be no help: this one may well be there.
+        near = near if near is not None and near.startswith("did you mean") else None
         rows = versions.of_rows(source, self._several)
         if rows:
             kept = "; ".join(str(each.kept.keep) for each in rows)
@@ -316,31 +344,6 @@ class Asking:
             raise refused[0]
         *_, chosen, placed = min(found, key=lambda each: each[:3])
         return chosen, placed
-
-
-def _options(isolation: str, timeout: DurationLike, rows: int) -> tuple[Any, float, int]:
-    if isolation not in ISOLATIONS:
-        raise DataError(
-            f"isolation must be one of {', '.join(ISOLATIONS)}, not {isolation!r}",
-            hint='use "lws" for the newest version, "ws" for any one',
-        )
-    seconds = _seconds(timeout)
-    if not seconds > 0:
-        raise DataError(f"timeout must be above 0, not {timeout!r}", hint="as in '1 second'")
-    if not isinstance(rows, int) or rows < 1:
-        raise DataError(f"max_rows must be 1 or more, not {rows!r}", hint="as in 100_000")
-    return isolation, seconds, rows
-
-
-def _seconds(timeout: DurationLike) -> float:
-    if isinstance(timeout, str):
-        return _seconds_of(timeout)
-    return float(timeout) if isinstance(timeout, int | float) else duration(timeout) / 1e6
-
-
-@lru_cache
-def _seconds_of(text: str) -> float:
-    return duration(text) / 1e6
 
 
 def _free(question: Question, held: Sequence[Kept]) -> frozenset[int]:

@@ -21,6 +21,7 @@ from muntin.planner.steps.bind import bind_query
 from muntin.predicates import conjunction
 from muntin.queries import Question, canonical_text
 from muntin.queries.asking.questions import conjuncts, equality
+from muntin.queries.sql.normalize import quote
 from muntin.queries.sql.spellings import window_text
 from muntin.synopses.cells import Wanted, implies, wanted_cells
 from muntin.synopses.keeps.choice import GRAM_CALLS
@@ -261,9 +262,18 @@ def _wanted(condition: Bound | None, kept: Kept) -> Wanted:
     return found
 
 
-def would_do(question: Question, near: Kept | None, span: int | None = None) -> str:
-    """The KEEP that would answer a question, as SQL; it keeps what a near one keeps too."""
+def would_do(
+    question: Question, near: Kept | None, span: int | None = None, slide: int | None = None
+) -> str:
+    """The KEEP that would answer a question, as SQL; it keeps what a near one keeps too.
+
+    One that joins other tables is near to nothing: there is a keep beside it then.
+    """
     query = question.query
+    joins = [join.sql() for join in query.joins]
+    taken = "" if near is None else near.keep.name.lower()
+    if near is not None and joins != [join.sql() for join in near.keep.query.joins]:
+        near, span = None, None
     groups = (
         {canonical_text(group.node): None for group in near.keep.query.group_by} if near else {}
     )
@@ -280,12 +290,13 @@ def would_do(question: Question, near: Kept | None, span: int | None = None) -> 
     items = {canonical_text(node): None for node in kept}
     items |= {call.key: None for call in query.calls}
     window = query.window
-    grid = near.keep.slide if near else max(window.range // 100, 1)
+    grid = slide or (near.keep.slide if near else max(window.range // 100, 1))
     longest = max(window.range, near.keep.span if near else 0, span or 0)
     shown = window_text(Window(longest, grid, unit=window.unit))
-    name = near.keep.name if near else "recent"
+    name = near.keep.name if near else "recent" if taken != "recent" else "more"
     words = [f"CREATE KEEP {name} AS SELECT {', '.join([*groups, *items])}"]
-    words.append(f"FROM {query.source} {shown}")
+    alias = f" AS {quote(query.alias)}" if joins and query.alias else ""
+    words += [f"FROM {query.source}{alias} {shown}", *joins]
     if groups:
         words.append(f"GROUP BY {', '.join(groups)}")
     if cuts:

@@ -15,11 +15,11 @@ from muntin.plan.timeline import Timeline
 from muntin.queries import Question
 from muntin.queries.asking.questions import instant_number
 from muntin.queries.asking.words import Word
-from muntin.synopses.answer import Covers
+from muntin.synopses.answer import AsOf, Covers
 from muntin.synopses.fit import would_do
 from muntin.synopses.keeps.kept import Kept
-from muntin.synopses.keeps.replica import Version
-from muntin.synopses.reading import Window
+from muntin.synopses.keeps.replica import Origin, Version
+from muntin.synopses.reading import Read, ReadRow, Window
 from muntin.windows import Window as WindowSpec
 from muntin.windows import duration_text
 
@@ -28,10 +28,44 @@ _REMEMBERED = 4096
 
 
 class Placed(NamedTuple):
-    """A window: the slices of a keep that it takes, and what they cover."""
+    """A window: the slices of a keep that it takes, and the ticks where they begin and end."""
 
     window: Window
-    covers: Covers
+    whole: tuple[int, int]
+
+
+class Found:
+    """An answer as it was read from a version; what it is worth is told when somebody asks."""
+
+    __slots__ = ("_origin", "_read", "_whole", "batch", "exact", "rows")
+
+    def __init__(self, read: Read | ReadRow, origin: Origin, placed: Placed | None) -> None:
+        self._read, self._origin = read, origin
+        self._whole = None if placed is None else placed.whole
+        self.exact, self.rows, self.batch = read.exact, read.rows, origin.moment.batch
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows."""
+        return self._read.table
+
+    @property
+    def covers(self) -> Covers | None:
+        """The window of whole slices; None while the stream has no row."""
+        if self._whole is None:
+            return None
+        start, end = map(self._origin.kept.shown, self._whole)
+        return Covers(start, end)
+
+    @property
+    def as_of(self) -> AsOf:
+        """How far the stream was."""
+        return self._origin.as_of
+
+    @property
+    def source(self) -> str:
+        """The keep, and what it had."""
+        return self._origin.source
 
 
 def placed_window(version: Version, question: Question, words: Sequence[Word]) -> Placed | None:
@@ -40,24 +74,29 @@ def placed_window(version: Version, question: Question, words: Sequence[Word]) -
     Raises:
         QuestionError: If it reaches behind what is kept.
     """
-    kept, moment = version.kept, version.moment
-    length = _length(question, words, kept)
+    length = _length(question, words, version.kept)
     end = _end(question, words, version)
     if end is None:
         return None
-    start = end - length
-    outer = kept.slice_of(start), kept.slice_of(end - 1) + 1
-    whole = kept.floor(start), kept.ceil(end)
-    if length > kept.span or (version.reach is not None and whole[0] < version.reach):
-        raise _beyond(version, question, length, whole[0])
-    covers = Covers(kept.shown(whole[0]), kept.shown(whole[1]))
-    if question.aligned:
-        return Placed(Window(outer, outer), covers)
+    placed = placed_between(version, end - length, end, question.aligned)
+    if placed is None:
+        raise _beyond(version, question, length, version.kept.floor(end - length))
+    return placed
+
+
+def placed_between(version: Version, start: int, end: int, aligned: bool) -> Placed | None:
+    """The window from a tick to another; None if it reaches behind what is kept."""
+    kept, latest, reach = version.kept, version.moment.latest, version.reach
+    outer, whole = kept.between(start, end)
+    if end - start > kept.span or (reach is not None and whole[0] < reach):
+        return None
+    if aligned:
+        return Placed(Window(outer, outer), whole)
     inner = (kept.slice_of(start - 1) + 1, kept.slice_of(end))
-    if moment.latest is None or end > moment.latest:
+    if latest is None or end > latest:
         # No row lies behind it.
         inner = (inner[0], outer[1])
-    return Placed(Window(outer, inner), covers)
+    return Placed(Window(outer, inner), whole)
 
 
 def _length(question: Question, words: Sequence[Word], kept: Kept) -> int:

@@ -14,7 +14,8 @@ import pyarrow as pa
 from rich.console import Console
 
 from muntin.cli.files import Output
-from muntin.spark.streaming.driver.progress import RunProgress, moment_text
+from muntin.spark.streaming.driver.progress import RunProgress
+from muntin.windows import moment_text
 
 if TYPE_CHECKING:
     from muntin.pipelines import PipelineRun

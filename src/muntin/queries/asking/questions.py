@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
-from muntin.errors import QueryError
+from muntin.errors import Problem, QueryError
 from muntin.queries.analysis.select import analyze_window
 from muntin.queries.asking.words import CONSTANTS, QuickWords, Word, words_of
 from muntin.queries.query import Query
@@ -27,6 +27,10 @@ _NAME = "question"
 _WINDOW_HINT = "write FROM stream [RANGE '7 minutes'], or [ROWS 10] where the latest rows are kept"
 _LIMIT_HINT = "write LIMIT 10"
 _ORDER_HINT = "order by columns of the result, by their names"
+# What is read within a fraction of a second: a question's timeout begins when it is read.
+MOST_WORDS = 10_000
+MOST_CONNECTIVES = 256
+_CONNECTIVES = (TokenType.AND, TokenType.OR)
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def read_question(text: str, tokens: Sequence[Word]) -> Question:
     """
     is_quick = isinstance(tokens, QuickWords)
     words = words_of(text) if is_quick else cast("list[Token]", list(tokens))
+    _check_size(words)
     reader = StatementReader(Lines(text), QuestionGrammar(dialect=Muntin()), list(words))
     with deep_stack():
         node = reader.parse() if words else None
@@ -112,6 +117,17 @@ def read_question(text: str, tokens: Sequence[Word]) -> Question:
     if found is None or report.problems:
         raise QueryError(report.problems)
     return found
+
+
+def _check_size(words: Sequence[Token]) -> None:
+    """Refuse what takes longer to read than a question may take to answer."""
+    if len(words) > MOST_WORDS:
+        problem = f"the question has {len(words):,} words, and {MOST_WORDS:,} are the most"
+        raise QueryError([Problem(problem, "ask several questions, or one that rolls groups up")])
+    joined = sum(word.token_type in _CONNECTIVES for word in words)
+    if joined > MOST_CONNECTIVES:
+        problem = f"the question has {joined:,} ANDs and ORs, and {MOST_CONNECTIVES} are the most"
+        raise QueryError([Problem(problem, "write k IN (1, 2, 3), or ask several questions")])
 
 
 class _Reading:

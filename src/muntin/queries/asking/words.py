@@ -43,32 +43,28 @@ Word: TypeAlias = Token | Constant
 
 
 class QuickWords(Sequence[Word]):
-    """Words of a text that differs from an earlier one in constants, of which only these are made.
+    """Words of a text that differs from an earlier one in ``constants``: only these are made."""
 
-    ``shape`` is what `shape_of` gives for them.
-    """
+    __slots__ = ("constants", "template")
 
-    __slots__ = ("_constants", "_template", "shape")
-
-    def __init__(self, template: _Template, constants: list[str]) -> None:
-        self._template, self._constants = template, constants
-        self.shape = template.shape
+    def __init__(self, template: Template, constants: list[str]) -> None:
+        self.template, self.constants = template, constants
 
     def __len__(self) -> int:
-        return len(self._template.words)
+        return len(self.template.words)
 
     @overload
     def __getitem__(self, place: int) -> Word: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[Word]: ...
     def __getitem__(self, place: int | slice) -> Word | Sequence[Word]:
-        template = self._template
+        template = self.template
         if isinstance(place, slice):
             return [self[each] for each in range(len(self))[place]]
         number = template.numbers.get(place)
         if number is None:
             return template.words[place]
-        return Constant(template.words[place].token_type, self._constants[number])
+        return Constant(template.words[place].token_type, self.constants[number])
 
 
 # Digits of other scripts are not numbers of SQL.
@@ -78,9 +74,12 @@ _ODD = re.compile(r"[\"'`?]|--|/\*")
 _MOST_TEMPLATES = 512
 
 
-@dataclass(frozen=True)
-class _Template:
-    """Texts that differ in constants: the words of the first one, and which constant is where."""
+@dataclass(frozen=True, eq=False)
+class Template:
+    """Texts that differ in constants: the words of the first one, and which constant is where.
+
+    ``shape`` is what `shape_of` gives for them.
+    """
 
     words: Sequence[Token]
     numbers: Mapping[int, int]
@@ -89,7 +88,9 @@ class _Template:
 
 # By what stands between the constants, and which of these are numbers; None for texts whose
 # constants cannot be told without cutting them into words.
-_templates: dict[tuple[str | bool, ...], _Template | None] = {}
+_templates: dict[tuple[str | bool, ...], Template | None] = {}
+# Those of texts whose constants are all between quotes, by what stands outside of them.
+_quoted: dict[tuple[str, ...], Template] = {}
 
 
 def quick_words_of(text: str) -> Sequence[Word]:
@@ -101,13 +102,22 @@ def quick_words_of(text: str) -> Sequence[Word]:
     """
     if not isinstance(text, str) or "\\" in text:
         return words_of(text)
+    strings = text.split("'")
+    quoted = _quoted.get(tuple(strings[::2]))
+    if quoted is not None:
+        return QuickWords(quoted, strings[1::2])
     pieces = _LITERAL.split(text)
     # A number and a string in one place are different questions.
     key = (*pieces[::3], *[each is None for each in pieces[1::3]])
     known = _templates.get(key)
     if known is None:
         return words_of(text) if key in _templates else _first_words(text, key, pieces)
-    return QuickWords(known, _constants(pieces))
+    constants = _constants(pieces)
+    if constants == strings[1::2]:
+        if len(_quoted) >= _MOST_TEMPLATES:
+            _quoted.clear()
+        _quoted[tuple(strings[::2])] = known
+    return QuickWords(known, constants)
 
 
 def _constants(pieces: list[str]) -> list[str]:
@@ -124,7 +134,7 @@ def _first_words(text: str, key: tuple[str | bool, ...], pieces: list[str]) -> l
         _templates.clear()
     if is_plain and not any(map(_ODD.search, pieces[::3])):
         numbers = {at: number for number, at in enumerate(places)}
-        _templates[key] = _Template(words, numbers, shape_of(words))
+        _templates[key] = Template(words, numbers, shape_of(words))
     else:
         _templates[key] = None
     return words
@@ -149,7 +159,7 @@ class Shape:
 def shape_of(tokens: Sequence[Word]) -> Shape:
     """What questions that differ in constants have in common."""
     if isinstance(tokens, QuickWords):
-        return tokens.shape
+        return tokens.template.shape
     return Shape(
         tuple(
             [

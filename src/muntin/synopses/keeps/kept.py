@@ -27,6 +27,8 @@ from muntin.synopses.shown_times import shower
 
 # A keep's cells are listed, so that a question finds those it asks for at once.
 MOST_CELLS = 1 << 16
+# Slices by number, from the first to behind the last; and the ticks where they begin and end.
+Stretch = tuple[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,12 @@ class Kept:
         """The number of the slice that holds a tick."""
         phase, slide = self._grid
         return (tick - phase) // slide
+
+    def between(self, start: int, end: int) -> Stretch:
+        """The slices that hold the ticks from one to before another."""
+        phase, slide = self._grid
+        first, last = (start - phase) // slide, (end - 1 - phase) // slide + 1
+        return (first, last), (phase + first * slide, phase + last * slide)
 
     def floor(self, tick: int) -> int:
         """Where the slice that holds a tick begins."""

@@ -90,6 +90,15 @@ class Groups:
         found = np.array(known.get(value, ()), np.int64)
         return found if read <= count else found[found < count]
 
+    def number_of(self, place: int, value: Any, count: int) -> int | None:
+        """As `of_value`, where a single group has the value; None where none or several do."""
+        known, read = self._values.get(place, ({}, 0))
+        if read < count:
+            found = self.of_value(place, value, count).tolist()
+        else:
+            found = known.get(value, ())
+        return found[0] if len(found) == 1 and found[0] < count else None
+
     def in_order(self, places: tuple[int, ...], count: int) -> InOrder:
         """The first groups in order of some of their columns, which tell them apart."""
         known = self._orders.get(places)
@@ -114,6 +123,28 @@ class Groups:
                     self._columns = tuple(pa.concat_arrays(list(pair)) for pair in pairs)
                     self._read = count
         return tuple(column.slice(0, count) for column in self._columns)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which version an answer is of, without the blocks: answers may outlive them."""
+
+    kept: Kept
+    moment: Moment
+    blocks: int
+    entries: int
+
+    @cached_property
+    def source(self) -> str:
+        """What answers say they come from."""
+        held = f"{count(self.blocks, 'block')}, {count(self.entries, 'entry')}"
+        return f"{self.kept.label} ({held})"
+
+    @cached_property
+    def as_of(self) -> AsOf:
+        """How far the stream was."""
+        shown = self.kept.shown
+        return AsOf(shown(self.moment.latest), shown(self.moment.watermark))
 
 
 @dataclass(frozen=True)
@@ -175,16 +206,9 @@ class Version:
         return sum(map(len, self.blocks))
 
     @cached_property
-    def source(self) -> str:
-        """What answers say they come from."""
-        held = f"{count(len(self.blocks), 'block')}, {count(self.entries, 'entry')}"
-        return f"{self.kept.label} ({held})"
-
-    @cached_property
-    def as_of(self) -> AsOf:
-        """How far the stream was."""
-        shown = self.kept.shown
-        return AsOf(shown(self.moment.latest), shown(self.moment.watermark))
+    def origin(self) -> Origin:
+        """What answers tell of it."""
+        return Origin(self.kept, self.moment, len(self.blocks), self.entries)
 
     @cached_property
     def directory(self) -> Directory | None:
@@ -253,8 +277,8 @@ class Replica:
             if groups is not self.version.groups:
                 self._shared = self._fresh_extremes()
         self.version = self._version(tuple(tidy), groups)
-        # Whoever asks first need not make it.
-        _ = self.version.directory
+        # Whoever asks first need not make them: here all they take is at hand.
+        _ = self.version.directory, self.version.reach, self.version.origin
 
     def explain(self) -> str:
         """What is kept, and what that takes."""

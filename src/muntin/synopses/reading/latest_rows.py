@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,7 @@ from muntin.queries import Keep, Question
 from muntin.queries.asking.questions import whole_number
 from muntin.queries.asking.words import Word, shape_of
 from muntin.queries.sql.normalize import dotted, quote
-from muntin.synopses.answer import AsOf, Covers
+from muntin.synopses.answer import AsOf, Covers, Facts
 from muntin.synopses.fit import Fit, fit, problems_of
 from muntin.synopses.keeps.kept import Kept, plan_keep
 from muntin.synopses.keeps.latest_rows import TICK, KeptRows, RowVersion
@@ -57,7 +56,7 @@ class RowReader:
         budget: Budget,
         limit: int | None,
         read: Callable[[], Question],
-    ) -> dict[str, Any]:
+    ) -> Facts:
         """All that an answer has but how long it took.
 
         ``question`` may have other constants than ``words``; ``read`` gives the one with theirs.
@@ -89,17 +88,15 @@ class RowReader:
             covers = Covers(
                 shown_time(timeline, first), shown_time(timeline, last + timeline.resolution)
             )
-        return {
-            "table": found.table,
-            "exact": True,
-            "covers": covers,
-            "as_of": AsOf(
-                shown_time(timeline, moment.latest), shown_time(timeline, moment.watermark)
-            ),
-            "batch": moment.batch,
-            "source": f"keep {version.kept.name} (the latest {table.num_rows:,} rows)",
-            "rows": found.rows,
-        }
+        return Facts(
+            found.table,
+            True,
+            found.rows,
+            covers,
+            AsOf(shown_time(timeline, moment.latest), shown_time(timeline, moment.watermark)),
+            moment.batch,
+            f"keep {version.kept.name} (the latest {table.num_rows:,} rows)",
+        )
 
     def _plan(
         self,

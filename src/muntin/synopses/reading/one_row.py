@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from struct import Struct
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from muntin._typing import Ints
 from muntin.aggregates.columns.codes import NOTHING
 from muntin.aggregates.exact.limbs import ONE_LIMB
 from muntin.synopses.fit import Fit, FittedCall
-from muntin.synopses.keeps.directory import Directory, Numbers
+from muntin.synopses.keeps.directory import Numbers
 from muntin.synopses.keeps.replica import Version
 from muntin.synopses.reading.bounds import FALLING
 from muntin.synopses.reading.gathered import Window
 from muntin.synopses.reading.groups import chosen_groups
-from muntin.synopses.reading.table import Read
 
 _BITS, _DOUBLE = Struct("<q"), Struct("<d")
 _LOW63 = (1 << 63) - 1
-_COUNT = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -39,31 +36,51 @@ class _Shown:
     parts: tuple[int, ...]
     type: pa.DataType
 
-    def value(self, numbers: Numbers) -> Any:
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether codes are the values themselves."""
+        return bool(pa.types.is_integer(self.type))
+
+    def value(self, numbers: Numbers, bases: Sequence[int]) -> Any:
         """What the aggregate is; None is NULL."""
         first = self.parts[0]
         if self.aggregate == "count":
             return numbers[first][0]
         if self.aggregate == "sum":
-            return _sum(numbers, first) if numbers[self.parts[1]][0] else None
+            return _sum(numbers[first], bases[first]) if numbers[self.parts[1]][0] else None
         code = numbers[first][0]
         if code == NOTHING:
             return None
         if self.aggregate == "max":
             code = ~code
-        if pa.types.is_integer(self.type):
+        if self.is_whole:
             return code
         (value,) = _DOUBLE.unpack(_BITS.pack(code ^ _LOW63 if code < 0 else code))
         return value
 
 
-def _sum(numbers: Numbers, place: int) -> int | None:
+def _sum(limbs: Sequence[int], base: int) -> int | None:
     """A sum of integers; None where 64 bits cannot hold it."""
-    total, weight = 0, 32 * (numbers.bases[place] - ONE_LIMB)
-    for limb in numbers[place]:
+    total, weight = 0, 32 * (base - ONE_LIMB)
+    for limb in limbs:
         total += limb << weight
         weight += 32
     return total if -_LOW63 - 1 <= total <= _LOW63 else None
+
+
+class ReadRow:
+    """The one row that was read: values by name, a table once somebody looks at it."""
+
+    __slots__ = ("_type", "_values", "exact", "rows")
+
+    def __init__(self, kind: pa.StructType, values: Sequence[Any], exact: bool, rows: int) -> None:
+        self._type, self._values = kind, values
+        self.exact, self.rows = exact, rows
+
+    @property
+    def table(self) -> pa.Table:
+        """The row. Arrow gives up the interpreter's lock for each array: here it makes one."""
+        return pa.Table.from_struct_array(pa.array([tuple(self._values)], self._type))
 
 
 class OneRow:
@@ -72,48 +89,46 @@ class OneRow:
     def __init__(self, fit: Fit, shown: Sequence[_Shown]) -> None:
         self._fit = fit
         self._shown = shown
-        self._exact = pa.schema([(each.name, each.type) for each in shown])
+        self._exact = pa.struct([(each.name, each.type) for each in shown])
         bounds = [
             (f"{each.name}{end}", each.type) for each in shown for end in ("", "_low", "_high")
         ]
         is_told = all(each.aggregate != "sum" for each in shown)
         is_told &= len({name for name, _ in bounds}) == len(bounds)
-        self._bounded = pa.schema(bounds) if is_told else None
+        self._bounded = pa.struct(bounds) if is_told else None
 
-    def read(self, version: Version, keys: Sequence[Any], window: Window) -> Read | None:
+    def read(self, version: Version, keys: Sequence[Any], window: Window) -> ReadRow | None:
         """The answer; None where it takes more than numbers."""
         directory = version.directory
-        group = chosen_groups(version, self._fit, keys)
-        if directory is None or group is None or group.size != 1:
+        group = self._group(version, keys)
+        if directory is None or group is None:
             return None
-        outer = self._numbers(directory, group, window.outer)
-        if outer is None:
+        fit = self._fit
+        wanted = fit.conditions[0].outer
+        found = directory.one_group(fit.places, wanted, group, window.outer, window.inner)
+        if found is None:
             return None
+        outer, inner, bases = found
         rows = outer[0][0]
-        if window.outer == window.inner or not self._is_cut(directory, group, window):
-            found = [pa.array([each.value(outer)], each.type) for each in self._shown]
-            return Read(pa.Table.from_arrays(found, schema=self._exact), True, rows)
-        inner = self._numbers(directory, group, window.inner)
-        if inner is None or self._bounded is None:
+        # Where no row lies between what is inside and what is touched, both are the same rows.
+        if inner[0][0] == rows:
+            values = [each.value(outer, bases) for each in self._shown]
+            return ReadRow(self._exact, values, True, rows)
+        if self._bounded is None:
             return None
-        arrays = []
+        values = []
         for each in self._shown:
-            most, least = each.value(outer), each.value(inner)
-            bounds = (most, least) if each.aggregate in FALLING else (least, most)
-            arrays += [pa.array([value], each.type) for value in (most, *bounds)]
-        return Read(pa.Table.from_arrays(arrays, schema=self._bounded), False, rows)
+            most, least = each.value(outer, bases), each.value(inner, bases)
+            values += (most, most, least) if each.aggregate in FALLING else (most, least, most)
+        return ReadRow(self._bounded, values, False, rows)
 
-    def _numbers(
-        self, directory: Directory, group: Ints, window: tuple[int, int]
-    ) -> Numbers | None:
-        wanted = self._fit.conditions[0].outer
-        return directory.numbers(self._fit.places, wanted, group, window)
-
-    def _is_cut(self, directory: Directory, group: Ints, window: Window) -> bool:
-        """Whether the group has rows in slices that are touched and not inside."""
-        wanted = self._fit.conditions[0].outer
-        found = (directory.numbers(_COUNT, wanted, group, pair) for pair in window.border)
-        return any(counts is None or counts[0][0] for counts in found)
+    def _group(self, version: Version, keys: Sequence[Any]) -> int | None:
+        """The one group that has the keys."""
+        if len(keys) == 1:
+            ((_, place),) = self._fit.keys
+            return version.groups.number_of(place, keys[0], version.count)
+        groups = chosen_groups(version, self._fit, keys)
+        return None if groups is None or groups.size != 1 else int(groups[0])
 
 
 def one_row(fit: Fit) -> OneRow | None:

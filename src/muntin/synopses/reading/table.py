@@ -12,7 +12,7 @@ from muntin.display import count
 from muntin.engine.answers.group_keys import sort_order
 from muntin.errors import QueryError, QuestionError
 from muntin.queries.asking.questions import Ordering
-from muntin.synopses.fit import Fit
+from muntin.synopses.fit import Fit, would_do
 from muntin.synopses.reading.bounds import widths
 
 ALIGNED_HINT = "ask with ALIGNED, as in [RANGE '7 minutes' ALIGNED], for the window of whole slices"
@@ -63,8 +63,8 @@ def _check_width(fit: Fit, within: float, name: str, found: Sequence[pa.Array]) 
             grid = fit.kept.keep.slide
             share = 1 if not most else max(int(grid * most / width), 1)
             hint = (
-                f"a keep with a SLIDE of about {count(share, 'tick')} would do, instead of {grid}; "
-                f"or {ALIGNED_HINT}"
+                f"a keep with a SLIDE of about {count(share, 'tick')} would do, instead of {grid}: "
+                f"{would_do(fit.question, fit.kept, slide=share)}; or {ALIGNED_HINT}"
             )
             if fit.is_bounded:
                 hint = f"a keep with more than {fit.kept.keep.buckets} buckets, or a shorter SLIDE"
