@@ -81,6 +81,18 @@ def test_doubles_are_multiplied_pair_by_pair_unless_told_otherwise() -> None:
     )  # fmt: skip
 
 
+def test_approximate_for_all_queries_of_a_call() -> None:
+    data = {name: _stream(pa.float64(), (1, 1, 0.1), (2, 1, 0.2)) for name in "ab"}
+    both = [f"SELECT sum(a.x * b.x) AS v {JOIN}", "SELECT DISTINCT k FROM a [RANGE 5]"]
+    for approximate, way in ((False, "pairs"), (True, "sides")):
+        results = muntin.aggregate(data, both, time="ts", approximate=approximate)
+        stream = muntin.stream(both, {name: each.schema for name, each in data.items()},
+                               approximate=approximate)  # fmt: skip
+        for plan in (results.row_plan, stream.row_plan()):
+            assert [final.way for final in plan.joined] == [way]
+        assert results["q2"].num_rows == 2
+
+
 def test_approximate_is_for_aggregates() -> None:
     data = {name: _stream(pa.int64(), (1, 1, 1)) for name in "ab"}
     with pytest.raises(QueryError, match="approximate without an aggregate"):

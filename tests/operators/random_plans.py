@@ -122,6 +122,7 @@ def finals(rng: random.Random, root: Node, name: str) -> list[RowFinal]:
         RowFinal(f"{name}_final", root, TIME, output="final"),
         RowFinal(f"{name}_changes", root, TIME, output="changes"),
         RowFinal(f"{name}_slide", root, TIME, **windowed),
+        RowFinal(f"{name}_restore", root, TIME, restore=True, **windowed),
         RowFinal(f"{name}_in", root, TIME, show="istream", **windowed),
         RowFinal(f"{name}_out", root, TIME, show="dstream"),
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from muntin.errors import QueryError
 from muntin.operators import RowEngine
-from muntin.operators.feeds import FeedSplitter, gathered_feeds
+from muntin.operators.feeds import FeedSplitter, gathered_feeds, packed, unpacked
 from muntin.plan.operators import RowPlan, StreamSchema
 from muntin.plan.routes import RoutedPlan
 from muntin.plan.timeline import Timeline
@@ -172,3 +172,33 @@ def test_explain_says_what_rows_are_spread_by() -> None:
     assert "spread over buckets by id" in joined.explain()
     alone = spread_of("SELECT v FROM a [RANGE 5] WHERE EXISTS (SELECT 1 FROM b [RANGE 2])")
     assert "in one bucket" in alone.explain()
+
+
+@pytest.mark.parametrize(
+    ("values", "width"),
+    [
+        ([7, -3, None, 7], 2),
+        ([1_700_000_000_000_000, 1_700_000_000_065_535], 2),
+        ([0, 65_536], 4),
+        ([-(2**31), 2**31 - 1], 4),
+        ([0, 2**32], 8),
+        ([-(2**63), None, 2**63 - 1], 8),
+        ([None, None], 8),
+        ([], 8),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("us", "UTC"), pa.timestamp("ns")])
+def test_packets_hold_numbers_and_times_in_as_few_bytes_as_they_need(
+    kind: pa.DataType, values: list[int | None], width: int
+) -> None:
+    column = pa.array(values, pa.int64()).view(kind)
+    others = {"s": pa.array(["x"] * len(values)), "v": pa.array([0.5] * len(values))}
+    schema = pa.schema({"t": kind, "s": pa.string(), "v": pa.float64()}, metadata={"of": "us"})
+    rows = pa.RecordBatch.from_arrays([column, *others.values()], schema=schema)
+    for part in (rows, rows.slice(1)):
+        found = unpacked([packed(part)])
+        assert found.schema.equals(schema, check_metadata=True)
+        assert found.equals(pa.Table.from_batches([part]))
+        found.validate(full=True)
+    with pa.ipc.open_stream(pa.py_buffer(packed(rows))) as reader:
+        assert reader.schema.field("t").type.bit_width == 8 * width

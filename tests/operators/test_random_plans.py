@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from muntin.operators import RowEngine
 from muntin.operators.state import keys
-from muntin.plan.operators import RowPlan
+from muntin.plan.operators import Node, RowFinal, RowPlan, leaves
 from muntin.testing import row_oracle as oracle
 from operators.random_plans import STREAMS, batches, finals, grown, run, stream, table
+
+
+def check_restored(final: RowFinal, lives: list[Any], found: Counter[Any], horizon: int) -> None:
+    """Each lifetime is at the window ends that see it, or once at the first after its begin."""
+    expected: Counter[Any] = Counter()
+    for (begin, end), values in lives:
+        first = begin + final.slide - (begin - final.phase) % final.slide
+        last = horizon if end is None else min(end, horizon)
+        for time in [*range(first, last + 1, final.slide)] or [first]:
+            expected[(time - final.range, time), values] += 1
+    for bag in (expected, found):
+        for times, values in [*bag]:
+            if times[1] > horizon:
+                del bag[times, values]
+    assert found == expected, final.name
 
 
 def check(seed: int, plans: int = 2) -> None:
@@ -40,6 +59,11 @@ def check(seed: int, plans: int = 2) -> None:
                 got = Counter(
                     (end, values) for (_, end), values in oracle.shown(found[final.name], 2)
                 )
+            elif final.name == f"{name}_restore":
+                lives = oracle.shown(found[f"{name}_final"], 2)
+                got = Counter(oracle.shown(found[final.name], 2))
+                check_restored(final, lives, got, horizon)
+                continue
             elif final.name == f"{name}_out":
                 ends = list(range(-1, horizon + 1))
                 got = Counter((at, values) for (at,), values in oracle.shown(found[final.name], 1))
@@ -52,6 +76,60 @@ def check(seed: int, plans: int = 2) -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_answers_are_right_at_every_instant(seed: int) -> None:
     check(seed)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_queries_that_join_begin_with_their_first_whole_instant(seed: int) -> None:
+    rng = random.Random(2000 + seed)
+    first, root = (lasting(rng) for _ in range(2))
+    early, late = finals(rng, first, "early"), finals(rng, root, "late")
+    plan = RowPlan(STREAMS, (*early, *late))
+    rows = {name: stream(rng, 20, 40) for name in STREAMS}
+    given = list(batches(rng, rows, 3))
+    before = given[: len(given) // 2]
+    engine = RowEngine(RowPlan(STREAMS, tuple(early)))
+    found: dict[str, list[pa.Table]] = {final.name: [] for final in plan.finals}
+    for number, (batch, watermarks) in enumerate(given):
+        if number == len(before):
+            engine.adopt(plan)
+            engine = RowEngine.restore(plan, engine.snapshot())
+        for name, each in engine.feed(batch, watermarks).items():
+            found[name].append(each)
+    since = engine.since("late_rows")
+    for name, each in engine.close().items():
+        found[name].append(each)
+    shown = {name: pa.concat_tables(parts) for name, parts in found.items()}
+    read = {leaf.stream for leaf in leaves(root)}
+    seen = [time for batch, _ in before for name, each in batch.items() if name in read
+            for time in each["ts"].to_pylist()]  # fmt: skip
+    assert since == (max(seen) + max(leaf.range or 0 for leaf in leaves(root)) if seen else None)
+
+    tables = {name: table(each) for name, each in rows.items()}
+    oracle.check_lifetimes(oracle.answers(plan, first, tables), shown["early_final"])
+    whole = oracle.answers(plan, root, tables)
+    cut = [
+        replace(each, begin=each.begin if since is None else max(each.begin, since))
+        for each in whole
+        if each.end is None or since is None or each.end > since
+    ]
+    oracle.check_lifetimes(cut, shown["late_rows"])
+    oracle.check_lifetimes(cut, shown["late_final"])
+    oracle.check_lifetimes(cut, oracle.replayed(shown["late_changes"]))
+    slides = next(final for final in late if final.name == "late_slide")
+    horizon = max((each.begin for each in whole), default=0)
+    ends = [t for t in range(-20 if since is None else since + 1, horizon + 1)
+            if (t - slides.phase) % slides.slide == 0]  # fmt: skip
+    got = Counter((end, values) for (_, end), values in oracle.shown(shown["late_slide"], 2))
+    got = Counter({key: count for key, count in got.items() if key[0] <= horizon})
+    assert got == oracle.windows(slides, whole, ends)
+
+
+def lasting(rng: random.Random) -> Node:
+    """A random tree whose windows all have a length: others are never whole."""
+    while True:
+        found = grown(rng, rng.randrange(1, 5))
+        if all(leaf.range is not None for leaf in leaves(found)):
+            return found
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -36,7 +36,8 @@ ends depend on rows to come
 │  └─ DISTINCT  WK
 │     │  keeps at most two rows per value, taken as W passes; ends are known at birth
 │     └─ orders [RANGE 5 minutes]  WKS
-├─ pairs  WK  changes: '+' when a row is born, '-' when it ends early; for sinks that keep order
+├─ pairs  WK  changes: '+' when a row is born, '-' when it ends early; \
+any sink takes the log, duckdb and postgres can hold the live table
 │  │  moves by the least W of orders, payments
 │  └─ select  WK
 │     │  keeps nothing: rows pass with their lifetimes; ends are known at birth
@@ -50,7 +51,7 @@ ends are known at birth
    └─ orders [RANGE 5 minutes]  WKS"""
 
 
-def plan() -> RowPlan:
+def plan(sql: str = SQL) -> RowPlan:
     time = pa.timestamp("us", "UTC")
     orders = pa.schema({"ts": time, "id": pa.int64(), "total": pa.float64()})
     payments = pa.schema({"ts": time, "order_id": pa.int32(), "amount": pa.float64()})
@@ -58,11 +59,28 @@ def plan() -> RowPlan:
         "orders": StreamSchema(orders, Timeline("ts", time)),
         "payments": StreamSchema(payments, Timeline("ts", time)),
     }
-    return row_plan([each for each in all_queries(SQL) if isinstance(each, RowQuery)], streams)
+    return row_plan([each for each in all_queries(sql) if isinstance(each, RowQuery)], streams)
 
 
 def test_text() -> None:
     assert plan().explain() == EXPLAINED
+
+
+def test_results_that_do_not_end_by_their_parts() -> None:
+    joined = "FROM orders [RANGE '5 minutes'{0}] o JOIN payments [NOW{0}] p ON o.id = p.order_id"
+    never = plan(f"SELECT o.id {joined.format(' INTERNAL')}").explain()
+    assert "q1  MON  append" in never
+    assert "select  WK" in never
+    lasting = plan(f"SELECT Wstream(o.id)[RANGE '1 minute'] {joined.format('')}").explain()
+    assert "q1  WKS  append" in lasting
+
+
+@pytest.mark.parametrize("option", ["output = 'final'", "output = 'changes'", "restore = true"])
+def test_values_are_counted_where_they_are_shown_whole(option: str) -> None:
+    slide = " SLIDE '1 minute'" if "restore" in option else ""
+    text = f"SELECT DISTINCT id FROM orders [RANGE '5 minutes'{slide}]"
+    assert "a count per value" in plan(f"CREATE QUERY a WITH ({option}) AS {text}").explain()
+    assert "at most two rows per value" in plan(text).explain()
 
 
 def test_json_tells_columns_and_conditions() -> None:

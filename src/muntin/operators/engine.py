@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import DataError
-from muntin.operators.graph import Graph, Key, Step, Streams
+from muntin.operators.graph import Graph, Key, Step, Streams, is_mixed
 from muntin.operators.joins.join import WindowJoin
 from muntin.operators.joins.shared_join import JoinStore
-from muntin.operators.output import Arrivals, ChangeLog, Finals, Output
+from muntin.operators.output import Arrivals, ChangeLog, Endings, Finals, Output
 from muntin.operators.relation import BEGINNING, RelationLeaf, RelationRows
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
 from muntin.operators.state.calendar import CalendarChunk
@@ -175,6 +175,7 @@ class RowEngine:
         updates = self._updates()
         for store in self._graph.stores:
             first, second = (self._watermarks[stream] for stream in store.key.streams)
+            store.threads = self.threads
             store.run(batches, (first, second))
         for step in self._graph.steps:
             if isinstance(step.operator, RelationLeaf):
@@ -213,7 +214,7 @@ class RowEngine:
 
         Queries that stay are not changed by it. One that joins is complete from its first whole
         instant on: the largest time of all batches before, over the streams it reads, plus its
-        longest RANGE; earlier where what it reads was kept for others.
+        longest RANGE.
         """
         before = self._plan.streams
         if any(
@@ -384,4 +385,6 @@ def output(final: RowFinal, root: Step, begin: int) -> Output:
                 hint="use output 'final' or 'changes'",
             )
         return Finals(final, root.lifetime, begin, strict=True)
+    if final.output == "final" and is_mixed(final.root):
+        return Endings(final, root.lifetime, begin)
     return Arrivals(final, begin)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin._typing import Bools, Ints
 from muntin.expressions import Evaluator
@@ -16,6 +18,8 @@ from muntin.operators.state.keys import hash_columns, is_comparable
 from muntin.plan.routes import Feed
 
 _WHOLE = Lanes()
+# What a packet says of narrow columns: the schema of its rows, and the least value of each.
+_SCHEMA, _LEAST = b"muntin.schema", b"muntin.least"
 
 
 class FeedSplitter:
@@ -91,7 +95,7 @@ class FeedSplitter:
         held, firsts = np.unique(numbers[order], return_index=True)
         ends = [*firsts.tolist()[1:], order.size]
         return {
-            bucket: _packed(batch.slice(begin, end - begin))
+            bucket: packed(batch.slice(begin, end - begin))
             for bucket, begin, end in zip(held.tolist(), firsts.tolist(), ends, strict=True)
         }
 
@@ -115,7 +119,7 @@ def unpacked(packets: Sequence[bytes]) -> pa.Table:
     tables = []
     for data in packets:
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-            tables.append(reader.read_all())
+            tables.append(_widened(reader.read_all()))
     return pa.concat_tables(tables)
 
 
@@ -128,11 +132,46 @@ def gathered_feeds(parcels: Sequence[Mapping[str, bytes]]) -> dict[str, pa.Table
     return {name: unpacked(held) for name, held in packets.items()}
 
 
-def _packed(batch: pa.RecordBatch) -> bytes:
+def packed(batch: pa.RecordBatch) -> bytes:
+    """The rows as bytes; whole numbers and times near each other take no more than they need."""
+    narrow = [_narrowed(column) for column in batch.columns]
+    least = [each for _, each in narrow]
+    if any(each is not None for each in least):
+        told = {_SCHEMA: batch.schema.serialize().to_pybytes(), _LEAST: json.dumps(least).encode()}
+        columns = [column for column, _ in narrow]
+        batch = pa.RecordBatch.from_arrays(columns, batch.schema.names, metadata=told)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
+
+
+def _narrowed(column: pa.Array) -> tuple[pa.Array, int | None]:
+    """A column as distances from its least value, with that; or as it is, where they are far."""
+    if not (pa.types.is_int64(column.type) or pa.types.is_timestamp(column.type)):
+        return column, None
+    numbers = column.view(pa.int64())
+    bounds = pc.min_max(numbers)
+    least, most = bounds["min"].as_py(), bounds["max"].as_py()
+    if least is None or most - least >= 1 << 32:
+        return column, None
+    width = pa.uint16() if most - least < 1 << 16 else pa.uint32()
+    return pc.subtract(numbers, least).cast(width, safe=False), least
+
+
+def _widened(packet: pa.Table) -> pa.Table:
+    """The rows of a packet as they were."""
+    told = packet.schema.metadata or {}
+    if _LEAST not in told:
+        return packet
+    schema = pa.ipc.read_schema(pa.py_buffer(told[_SCHEMA]))
+    columns = [
+        column if least is None else pc.add(column.cast(pa.int64()), least).cast(field.type)
+        for field, column, least in zip(
+            schema, packet.columns, json.loads(told[_LEAST]), strict=True
+        )
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _single(column: pa.ChunkedArray) -> pa.Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from muntin.errors import DataError
 from muntin.expressions import Bound, bind_text
+from muntin.operators.appearances import Appearances
 from muntin.operators.counts import Counts
 from muntin.operators.difference import BagDifference
 from muntin.operators.distinct import Pieces
@@ -21,6 +22,7 @@ from muntin.operators.joins.strict_join import StrictJoin
 from muntin.operators.relation import RelationLeaf
 from muntin.operators.rows import ALWAYS, Changes, Rows, concat
 from muntin.operators.select import Leaf, Selection
+from muntin.operators.spans import Spans
 from muntin.operators.state.keys import check_alike
 from muntin.plan.operators import (
     Column,
@@ -34,6 +36,7 @@ from muntin.plan.operators import (
     Select,
     Union,
     Windowed,
+    has_whole,
     inputs,
     leaves,
 )
@@ -47,14 +50,17 @@ class Context:
     """What operators that take rows in order depend on beside their nodes.
 
     ``streams`` are those whose least watermark they follow. With ``counted``, DISTINCT shows each
-    value for as long as it lasts, instead of in pieces. Values that it has shown before it does not
+    value for as long as it lasts, instead of in pieces, of which some might lie between two window
+    ends that see the value. Values that it has shown before it does not
     show again, so queries share it only with those that are complete from the same instant on:
-    ``since`` is that.
+    ``since`` is that. With ``ended``, rows that may end before their time are given once they have
+    ended, as nobody asks before.
     """
 
     streams: Streams
     counted: bool
     since: int
+    ended: bool
 
 
 @dataclass
@@ -227,7 +233,8 @@ def _context(final: RowFinal, since: int) -> Context:
             hint="leave out EMIT UNMATCHED, or the other",
         )
     begun = since if _has_distinct(final.root) else ALWAYS
-    return Context(final.streams, plain and final.output != "append", begun)
+    ended = plain and final.output == "final" and not final.internal and final.lasts is None
+    return Context(final.streams, final.counts, begun, ended and gives_ended(final.root))
 
 
 def is_eager(node: Node) -> bool:
@@ -243,10 +250,26 @@ def _has_distinct(node: Node) -> bool:
     return isinstance(node, Distinct) or any(_has_distinct(each) for each in inputs(node))
 
 
-def has_whole(node: Node) -> bool:
-    """Whether some of its rows come once they have ended."""
-    whole = isinstance(node, Exists) and node.whole
-    return whole or any(has_whole(each) for each in inputs(node))
+def gives_ended(node: Node) -> bool:
+    """Whether its rows can be given once they have ended, by what is kept of its inputs alone."""
+    if isinstance(node, Select | Union):
+        return all(map(gives_ended, inputs(node)))
+    if isinstance(node, Distinct):
+        return is_eager(node.input)
+    if isinstance(node, Exists | Difference):
+        # NOT IN is several absences, one above the other; EXCEPT ALL needs all rows of a value.
+        other = node.null_aware and node.negated if isinstance(node, Exists) else node.kind == "all"
+        # What rows that never end may meet would have to be kept for ever.
+        ends = all(leaf.range is not None for leaf in leaves(node.left))
+        return ends and not other and all(map(is_eager, (node.left, node.right)))
+    return is_eager(node)
+
+
+def is_mixed(node: Node) -> bool:
+    """Whether some of its rows come when they are born, and others once they have ended."""
+    if not isinstance(node, Select | Union) or has_whole(node):
+        return False
+    return len(set(map(is_eager, inputs(node)))) > 1 or any(map(is_mixed, inputs(node)))
 
 
 def check_order(node: Node) -> None:
@@ -265,7 +288,9 @@ def lifetime(node: Node) -> int:
 
 def _is_strict(node: Node, held: Sequence[Step], context: Context) -> bool:
     if isinstance(node, Exists):
-        return not node.whole
+        return not (node.whole or context.ended)
+    if context.ended:
+        return False
     counted = isinstance(node, Distinct) and context.counted
     return counted or isinstance(node, Difference) or any(each.strict for each in held)
 
@@ -278,7 +303,11 @@ def _operator(
     if isinstance(node, Join):
         return StrictJoin(node, lifetimes) if any(strict) else WindowJoin(node, lifetimes)
     if isinstance(node, Exists):
+        if (node.whole or context.ended) and gives_ended(node):
+            return Appearances(node, lifetimes)
         return Presence(node, lifetimes, strict)
+    if context.ended:
+        return Spans(node, lifetimes)
     if isinstance(node, Distinct) and not context.counted and not any(strict):
         return Pieces(node, lifetimes[0])
     if isinstance(node, Difference) and node.kind == "all":

@@ -10,11 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin._typing import Ints
-from muntin.operators.rows import ALWAYS, NEVER, NONE, Changes, Columns, Rows, concat
+from muntin.operators.rows import ALWAYS, NEVER, NONE, Changes, Columns, Route, Rows, concat, take
 from muntin.operators.state.keys import grown
+from muntin.operators.state.live_rows import LiveRows, by_end, ending
 from muntin.operators.state.members import Ends, Members
 from muntin.operators.state.pending import Pending
 from muntin.operators.state.row_log import RowLog
+from muntin.operators.state.segments import begins_of
 from muntin.plan.operators import RowFinal
 
 
@@ -44,6 +46,8 @@ class Arrivals:
             if final.lasts is not None:
                 ends = rows.start + final.lasts
             return lifetimes(final, rows.columns, rows.start, ends)
+        if self._since == ALWAYS:
+            return lifetimes(final, rows.columns, rows.start, rows.end)
         rows = rows.where(rows.end > self._since)
         return lifetimes(final, rows.columns, np.maximum(rows.start, self._since), rows.end)
 
@@ -110,6 +114,38 @@ class Finals:
         return shown
 
 
+class Endings:
+    """Rows that end by themselves, shown once they have."""
+
+    STATE = ("_rows", "_reached")
+
+    def __init__(self, final: RowFinal, lifetime: int, since: int) -> None:
+        self._final = final
+        self._since = since
+        self._rows = LiveRows(lifetime)
+        self._reached = ALWAYS
+
+    def step(self, changes: Changes, watermark: int) -> pa.Table:
+        """The rows whose ends the watermark has reached; at last, all."""
+        born = changes.born
+        # Nobody looks them up.
+        fresh = by_end(born.start, Rows(born.columns, born.start, born.start, born.end))
+        held = self._rows.all()
+        over = ending(held, self._reached, watermark)
+        now = sum(map(len, held)) + ending([fresh], ALWAYS, watermark)
+        segments = [*held, fresh]
+        route = Route.of(begins_of(segments), np.concatenate((over, now)))
+        start = np.maximum(route.ints([each.rows.start for each in segments]), self._since)
+        at = route.ints([each.rows.end for each in segments])
+        order = np.lexsort((start, at))
+        order = order[at[order] > self._since]
+        columns = [each.rows.columns for each in segments]
+        values = tuple(route.column(arrays) for arrays in zip(*columns, strict=True))
+        self._reached = max(self._reached, watermark)
+        self._rows.keep(fresh, self._reached)
+        return lifetimes(self._final, take(values, order), start[order], at[order])
+
+
 class Joined:
     """Changes of a query that joined later: rows alive at its first whole instant begin there."""
 
@@ -173,10 +209,12 @@ class ChangeLog:
 
 def lifetimes(final: RowFinal, columns: Columns, start: Ints, end: Ints) -> pa.Table:
     """Rows behind their lifetimes; an end that is never reached is NULL."""
-    never = end >= NEVER
-    ends = final.timeline.from_ticks(np.where(never, start, end))
-    if never.any():
+    if end.size and end.max() >= NEVER:
+        never = end >= NEVER
+        ends = final.timeline.from_ticks(np.where(never, start, end))
         ends = pc.if_else(pa.array(never), pa.scalar(None, ends.type), ends)
+    else:
+        ends = final.timeline.from_ticks(end)
     leads = [final.timeline.from_ticks(start), ends]
     return with_leads(final, leads, columns)
 

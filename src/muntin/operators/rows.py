@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin._typing import Bools, Ints
 
@@ -45,14 +46,17 @@ class Rows:
 
     def take(self, places: Ints) -> Rows:
         """The rows at some places, in their order."""
-        columns = take(self.columns, places)
-        return Rows(columns, self.ids[places], self.start[places], self.end[places])
+        start = take_ints(self.start, places)
+        # Where rows are not told apart, starts stand for ids.
+        ids = start if self.ids is self.start else take_ints(self.ids, places)
+        return Rows(take(self.columns, places), ids, start, take_ints(self.end, places))
 
     def slice(self, begin: int, end: int) -> Rows:
         """The rows from one place to before another, not copied."""
         columns = tuple(column.slice(begin, end - begin) for column in self.columns)
-        cut = slice(begin, end)
-        return Rows(columns, self.ids[cut], self.start[cut], self.end[cut])
+        start = self.start[begin:end]
+        ids = start if self.ids is self.start else self.ids[begin:end]
+        return Rows(columns, ids, start, self.end[begin:end])
 
     def where(self, mask: Bools) -> Rows:
         """The rows that a mask names; not copied where it names all."""
@@ -82,7 +86,32 @@ def take(columns: Columns, places: Ints) -> Columns:
     if not columns:
         return ()
     indices = pa.array(places)
-    return tuple(column.take(indices) for column in columns)
+    return tuple(_at(column, indices) for column in columns)
+
+
+def _at(column: pa.Array, indices: pa.Array) -> pa.Array:
+    """The values at some places, which are known to be there."""
+    return pc.take(column, indices, boundscheck=False)
+
+
+def take_ints(values: Ints, places: Ints) -> Ints:
+    """The numbers at some places, which are known to be there."""
+    return np.take(values, places, out=empty_ints(places.size), mode="clip")
+
+
+# Numpy uses the memory of smaller arrays again.
+_LARGE = 1 << 20
+
+
+def empty_ints(count: int) -> Ints:
+    """Room for numbers; for many, in Arrow's memory, which is used again.
+
+    Large arrays of numpy's have pages that were never touched. Where the system is a guest, a
+    first touch may take longer than all that is done with a page.
+    """
+    if count < _LARGE:
+        return np.empty(count, np.int64)
+    return np.frombuffer(pa.allocate_buffer(8 * count), np.int64)
 
 
 def concat(parts: Sequence[Rows]) -> Rows:
@@ -91,7 +120,6 @@ def concat(parts: Sequence[Rows]) -> Rows:
     if len(held) == 1:
         return held[0]
     start = np.concatenate([part.start for part in held])
-    # Where rows are not told apart, starts stand for ids.
     same = all(part.ids is part.start for part in held)
     return Rows(
         concat_columns([part.columns for part in held]),
@@ -120,9 +148,9 @@ class Route:
 
     @classmethod
     def of(cls, begins: Ints, places: Ints) -> Route:
-        """The way to places; table ``i`` holds those from ``begins[i]`` on."""
+        """The way to places; table ``i`` holds those from ``begins[i]`` on, the first from 0."""
         if begins.size == 1 or not places.size:
-            return cls(((0, places - begins[0] if places.size else places),), None)
+            return cls(((0, places),), None)
         owners = np.searchsorted(begins, places, side="right") - 1
         back = None
         if (np.diff(owners) < 0).any():
@@ -140,7 +168,7 @@ class Route:
 
     def column(self, arrays: Sequence[pa.Array]) -> pa.Array:
         """The values of one column, of which each table has an array."""
-        taken = [arrays[owner].take(pa.array(places)) for owner, places in self.parts]
+        taken = [_at(arrays[owner], pa.array(places)) for owner, places in self.parts]
         whole = taken[0] if len(taken) == 1 else pa.concat_arrays(taken)
         return whole if self.back is None else whole.take(pa.array(self.back))
 

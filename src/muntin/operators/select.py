@@ -27,7 +27,7 @@ class Condition:
         if self._evaluate is None or not len(rows):
             return np.ones(len(rows), np.bool_)
         [found] = self._evaluate(table_of(rows.columns, self._schema, len(rows)))
-        self.errors += _failed(found)
+        self.errors += failures(found)
         return truths(found.values)
 
 
@@ -42,7 +42,7 @@ class Projection:
     def __call__(self, columns: Columns, count: int) -> Columns:
         """The values for rows with some columns."""
         found = self._evaluate(table_of(columns, self._schema, count))
-        self.errors += sum(map(_failed, found))
+        self.errors += sum(map(failures, found))
         return tuple(each.values for each in found)
 
 
@@ -73,18 +73,20 @@ class Leaf:
         """The rows of a batch of the stream."""
         if batch is None or not batch.num_rows:
             return Changes.births(Rows.none(self._shown))
-        columns = tuple(_single(batch.column(name)) for name in self._schema.names)
+        columns = tuple(single(batch.column(name)) for name in self._schema.names)
         if self._where is not None:
             [found] = self._where(batch)
-            self._where_errors += _failed(found)
+            self._where_errors += failures(found)
             mask = truths(found.values)
             if not mask.all():
                 columns = take(columns, np.flatnonzero(mask))
         start = self._ticks(columns[self._schema.get_field_index(self._timeline.column)])
         # No window reaches beyond the end of time.
-        end = np.full(start.size, NEVER)
-        if self._range is not None:
-            end = np.minimum(start + min(self._range, NEVER), NEVER)
+        if self._range is None:
+            end = np.full(start.size, NEVER)
+        else:
+            end = start + min(self._range, NEVER)
+            np.minimum(end, NEVER, out=end)
         ids = np.arange(self._next, self._next + start.size)
         self._next += start.size
         return Changes.births(Rows(self._project(columns, start.size), ids, start, end))
@@ -136,9 +138,11 @@ def truths(values: pa.Array) -> Bools:
     return mask
 
 
-def _failed(found: Evaluated) -> int:
+def failures(found: Evaluated) -> int:
+    """How often an expression failed."""
     return 0 if found.errors is None else int(found.errors.true_count)
 
 
-def _single(column: pa.ChunkedArray) -> pa.Array:
+def single(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece; copied only if it is not."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -144,8 +144,7 @@ class Exists:
     ``residual`` is a condition over the columns of both. ``null_aware`` is the meaning of IN and
     NOT IN: then the first key is x on the left and y on the right, and a NULL is neither equal nor
     different; further keys say which right rows there are for a left one. ``whole`` keeps a left
-    row only where no partner is alive at any instant of its
-    life, with its whole lifetime: EMIT UNMATCHED.
+    row only where it has no partner at any instant of its life, and all of that: EMIT UNMATCHED.
     """
 
     left: Node
@@ -313,6 +312,11 @@ class RowFinal:
         """How results reach a sink: ``windows`` and what entered or left, or by their lifetimes."""
         return self.output if self.slide is None and self.show == "rows" else "windows"
 
+    @property
+    def counts(self) -> bool:
+        """Whether DISTINCT counts rows, to show a value for as long as it lasts, not in pieces."""
+        return self.restore or self.shown in ("final", "changes")
+
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the results."""
@@ -350,9 +354,17 @@ def with_inputs(node: Node, below: tuple[Node, ...]) -> Node:
 
 def leaves(node: Node) -> tuple[Windowed, ...]:
     """The windowed streams below an operator, left to right."""
-    if isinstance(node, Windowed):
-        return (node,)
-    return tuple(leaf for each in inputs(node) for leaf in leaves(each))
+    return (
+        (node,)
+        if isinstance(node, Windowed)
+        else tuple(leaf for each in inputs(node) for leaf in leaves(each))
+    )
+
+
+def has_whole(node: Node) -> bool:
+    """Whether some of its rows come once they have ended."""
+    whole = isinstance(node, Exists) and node.whole
+    return whole or any(has_whole(each) for each in inputs(node))
 
 
 @dataclass(frozen=True)

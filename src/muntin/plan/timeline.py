@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +93,28 @@ class Timeline:
                 f"lateness is {lateness!r}, which has no unit", hint="write it as in '10 seconds'"
             )
         return ticks
+
+    def silence(
+        self, option: Literal["idle", "advance_when_idle"], limit: DurationLike | None
+    ) -> int | None:
+        """How long a stream is silent, in microseconds of the clock, before that means something.
+
+        >>> Timeline("ts", pa.timestamp("us")).silence("advance_when_idle", "1 second")
+        1000000
+        """
+        if limit is None:
+            return None
+        if option == "advance_when_idle" and self.plain:
+            raise WindowError(
+                f"the time column {self.column!r} is a plain integer, which no clock moves",
+                hint="leave out advance_when_idle, or read times from a TIMESTAMP column",
+            )
+        if is_plain(limit) or duration(limit) <= 0:
+            raise WindowError(
+                f"{option} must be a positive duration, not {limit!r}",
+                hint="write it as in '1 minute'",
+            )
+        return duration(limit)
 
     def _check_type(self) -> None:
         kinds = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer)
@@ -205,3 +228,14 @@ def _floor_divide(values: pa.Array, divisor: int, factor: int) -> pa.Array:
     mask = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
     units = np.floor_divide(values.fill_null(0).to_numpy(zero_copy_only=False), divisor)
     return pa.array(units * factor, mask=mask)
+
+
+def check_one_clock(timelines: Mapping[str, Timeline]) -> None:
+    """Refuse that an idle stream takes a watermark that is of another kind than its times."""
+    plain = {each.plain: name for name, each in timelines.items()}
+    if len(plain) > 1:
+        raise WindowError(
+            f"the times of stream {plain[True]} are numbers and those of stream {plain[False]} "
+            "are not, so an idle one cannot take the watermark of the other",
+            hint="leave out idle=, or give both streams times of one kind",
+        )

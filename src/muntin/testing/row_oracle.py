@@ -274,7 +274,7 @@ class _World:
             if node.null_aware and node.negated:
                 # NOT IN: a NULL may be equal, so it counts against the row.
                 others = None not in x[1:] and x[1:] == y[1:]
-                equal = others and (None in (x[0], y[0]) or x[0] == y[0])
+                equal = others and (None in (x[0], y[0]) or x[:1] == y[:1])
             if equal:
                 partners.append((None, row[1] + values))
         schema = pa.schema([*node.left.schema, *node.right.schema])

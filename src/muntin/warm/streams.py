@@ -67,6 +67,7 @@ def _questions(rows: pa.Table) -> None:
     shapes = (
         ("[RANGE '9 minutes' ALIGNED]", calls),
         ("[RANGE '125 seconds']", bounded),
+        ("[RANGE '65 seconds']", "count(*), sum(bigint), max(double)"),
         ("[ROWS 4]", calls),
     )
     conditions = ("", " WHERE k = 'key1'", " WHERE bigint > 50")
@@ -120,6 +121,7 @@ def row_queries() -> None:
             absent,
             replace(absent, residual=same),
             replace(absent, whole=True),
+            replace(absent, left=absent, whole=True),
             Distinct(left),
             Distinct(absent),
             *(Difference(left, right, kind) for kind in ("all", "except", "intersect")),

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+import muntin
 from muntin.operators import RowEngine
 from muntin.operators.state import keys
 from muntin.plan.operators import Join, RowFinal, RowPlan
@@ -120,6 +121,33 @@ def test_those_that_stay_are_not_changed_by_those_that_join_and_leave(seed: int)
         assert Counter(got) == Counter(wanted), (final.name, since)
 
 
+def test_rows_are_kept_for_the_joins_that_stay() -> None:
+    def joined(name: str, length: int, where: str | None) -> RowFinal:
+        sides = tuple(leaf(stream, length, where) for stream in "ab")
+        named = tuple(
+            replace(
+                each, columns=tuple(replace(own, name=f"{own.name}{i}") for own in each.columns)
+            )
+            for i, each in enumerate(sides)
+        )
+        return RowFinal(name, Join(named, ((0,), (0,))), TIME)
+
+    stays, leaves = joined("stays", 10, "v > 0"), joined("leaves", 1000, None)
+    engine = RowEngine(RowPlan(STREAMS, (stays, leaves)))
+    assert engine._graph.stores
+    rows = table([(time, 1.0, "x", time % 2) for time in range(400)])
+    engine.feed({"a": rows}, {"a": 399, "b": 399})
+    assert engine.statistics.kept["stays"] == 400
+    engine.adopt(RowPlan(STREAMS, (stays,)))
+    engine = RowEngine.restore(engine.plan, engine.snapshot())
+    # Half of the rows were for the one that left, and of the others few live as long as ten ticks.
+    assert engine.statistics.kept["stays"] == 200
+    found = engine.feed({"b": table([(400, 1.0, "x", 1)])}, {})["stays"]
+    assert sorted(oracle.shown(found, 2))[0][0] == (400, 401)
+    assert found.num_rows == 5
+    assert engine.statistics.kept["stays"] < 20
+
+
 def test_failures_are_counted_for_the_query_whose_rows_they_are() -> None:
     rows = table([(1, 1.0, "a", 0), (2, 1.0, "a", 2), (3, 2.0, "b", 0)])
     failing = leaf("a", 9, "10 div v > 1")
@@ -139,3 +167,30 @@ def test_failures_are_counted_for_the_query_whose_rows_they_are() -> None:
     engine.close({"a": rows, "b": rows})
     assert engine.statistics.errors == {"q0": 2, "q1": 0}
     assert engine.statistics.results["q1"] == 5
+
+
+def test_a_replaced_join_leaves_the_others_theirs_after_a_restore() -> None:
+    """A query that is replaced keeps its place in the plan; who restores the store goes by that."""
+    types = {"ts": "int64", "k": "int64", "x": "int64", "y": "int64"}
+    streams = {"a": types, "b": types}
+    times = {"a": "ts", "b": "ts"}
+
+    def query(how: str, name: str, column: str, least: int) -> str:
+        return (
+            f"{how} QUERY {name} AS SELECT a.{column} AS v, b.x AS w FROM a [RANGE 100] a "
+            f"JOIN b [RANGE 100] b ON a.k = b.k WHERE a.x > {least};"
+        )
+
+    def rows(ts: int, x: int, y: int) -> pa.Table:
+        return pa.table({"ts": [ts], "k": [1], "x": [x], "y": [y]})
+
+    stays = query("CREATE", "stays", "x", 0)
+    running = muntin.stream(query("CREATE", "first", "x", 5) + stays, streams, times)
+    running.feed(rows(1, 7, 70), "a")
+    running.add(query("CREATE OR REPLACE", "first", "y", 1000))
+    running.feed(rows(2, 3, 30), "a")
+    held = running.snapshot()
+    resumed = muntin.stream(running.queries(), streams, times, snapshot=held)
+    found = [each.feed(rows(3, 1, 1), "b")["stays"].to_pylist() for each in (running, resumed)]
+    assert [row["v"] for row in found[0]] == [7, 3]
+    assert found[1] == found[0]

@@ -301,6 +301,25 @@ def test_leading_columns(sql: str, names: list[str]) -> None:
             ),
             "EXISTS reaches out of two SELECTs",
         ),
+        (
+            (
+                "SELECT o.id FROM orders [RANGE '9 minutes' SLIDE '1 minute'] o"
+                " LEFT JOIN {P} ON o.id = p.order_id EMIT UNMATCHED"
+            ),
+            "line 1, column 74: query q1: EMIT UNMATCHED gives a row once it has ended, too late f",
+        ),
+        (
+            "SELECT DISTINCT o.id {O} LEFT JOIN {P} ON o.id = p.order_id EMIT UNMATCHED",
+            "EMIT UNMATCHED gives a row once it has ended, too late for an operator above it",
+        ),
+        (
+            (
+                "SELECT o.id {O} LEFT JOIN {P} ON o.id = p.order_id EMIT UNMATCHED"
+                " WHERE EXISTS (SELECT 1 FROM sent [NOW] s WHERE s.id = o.id)"
+            ),
+            "too late for an operator above it",
+        ),
+        ("SELECT o.id FROM orders o JOIN {P} ON o.id = p.order_id", "o has no window"),
     ],
 )
 def test_refusals(sql: str, message: str) -> None:

@@ -35,8 +35,12 @@ from muntin.plan.operators import Join
 
 @dataclass(frozen=True)
 class Found:
-    """Combinations found so far: a place in each input that was met, and their lifetimes."""
+    """Combinations found so far: a place in each input that was met, and their lifetimes.
 
+    Of rows of input ``asks`` that have met no other yet, all are there, and no places.
+    """
+
+    asks: int
     places: dict[int, Ints]
     hashes: Ints
     start: Ints
@@ -44,8 +48,14 @@ class Found:
 
     def take(self, chosen: Ints) -> Found:
         """Some of the combinations."""
-        places = {side: each[chosen] for side, each in self.places.items()}
-        return Found(places, self.hashes[chosen], self.start[chosen], self.end[chosen])
+        hashes, start, end = self.hashes[chosen], self.start[chosen], self.end[chosen]
+        return Found(self.asks, self.places_of(chosen), hashes, start, end)
+
+    def places_of(self, chosen: Ints) -> dict[int, Ints]:
+        """The places of some of the combinations."""
+        if not self.places:
+            return {self.asks: chosen}
+        return {side: each[chosen] for side, each in self.places.items()}
 
 
 @dataclass(frozen=True)
@@ -117,9 +127,7 @@ class WindowJoin:
         found = [self._combined(i, segments) for i, segment in enumerate(segments) if len(segment)]
         for i, segment in enumerate(segments):
             others = min(bound for j, bound in enumerate(bounds) if j != i)
-            if len(segment):
-                self._sides[i].add(segment, others)
-            self._sides[i].evict(others)
+            self._sides[i].keep(segment, others)
         return self._numbered([each for each in found if each is not None])
 
     def _segment(self, side: int, rows: Rows) -> Segment:
@@ -147,31 +155,24 @@ class WindowJoin:
         ]
         met[side] = [segment]
         others = [j for j in range(len(met)) if j != side]
-        found = Found({side: segment.order}, segment.hashes, segment.start, segment.end)
+        found = Found(side, {}, segment.hashes, segment.start, segment.end)
         if len(others) > 1:
             # Nothing is put together for a key that some input does not hold.
             for j in others:
                 found = found.take(holds(met[j], found.hashes))
         if not all(met):
             return None
-        for j in _probe_order(segment, others, met):
+        order = _probe_order(segment, others, met)
+        for j in order:
             if not found.start.size:
                 return None
-            found = _meet(found, j, met[j], is_last=len(found.places) == len(others))
+            found = _meet(found, j, met[j], is_last=j == order[-1], threads=self.threads)
         return self._confirmed(found, met) if found.start.size else None
 
     def _confirmed(self, found: Found, met: list[list[Segment]]) -> Combined:
         """Combinations with equal keys that satisfy the residual condition."""
-        routes = [Route.of(begins_of(met[i]), found.places[i]) for i in range(len(met))]
-        tasks = [
-            (routes[i], [each.rows.columns[at] for each in segments])
-            for i, segments in enumerate(met)
-            for at in range(len(segments[0].rows.columns))
-        ]
-        columns = iter(in_threads(self.threads, Route.column, tasks, found.start.size))
-        taken: list[Columns] = [
-            tuple(next(columns) for _ in each.schema) for each in self._node.inputs
-        ]
+        routes = [Route.of(begins_of(each), found.places[i]) for i, each in enumerate(met)]
+        taken = self._taken(routes, met, found.start.size)
         parts: list[Ints] = [
             routes[i].ints([each.rows.ids for each in met[i]])
             for i in range(len(met))
@@ -186,6 +187,38 @@ class WindowJoin:
         if mask.all():
             return Combined(rows, tuple(parts))
         return Combined(rows.where(mask), tuple(each[mask] for each in parts))
+
+    def _taken(
+        self, routes: Sequence[Route], met: Sequence[Sequence[Segment]], count: int
+    ) -> list[Columns]:
+        """The columns of combinations, input by input."""
+        same = self._same_keys()
+        sources = [
+            [same.get((side, place), (side, place)) for place in range(len(each.schema))]
+            for side, each in enumerate(self._node.inputs)
+        ]
+        wanted = sorted(set().union(*sources))
+        tasks = [
+            (routes[side], [each.rows.columns[place] for each in met[side]])
+            for side, place in wanted
+        ]
+        columns = in_threads(self.threads, Route.column, tasks, count)
+        held = dict(zip(wanted, columns, strict=True))
+        return [tuple(held[source] for source in each) for each in sources]
+
+    def _same_keys(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Columns of other inputs, by input and place, that are the key of the first: taken once.
+
+        Floats that are equal may differ in their bits: there is more than one zero and NaN.
+        """
+        schema, places = self._node.inputs[0].schema, self._node.keys[0]
+        if not self._exact or any(pa.types.is_floating(schema.field(at).type) for at in places):
+            return {}
+        return {
+            (side, own): (0, first)
+            for side, each in enumerate(self._node.keys)
+            for own, first in zip(each, places, strict=True)
+        }
 
     def _numbered(self, found: Sequence[Combined]) -> Combined:
         """All combinations of a step, with ids of their own."""
@@ -213,9 +246,12 @@ def _probe_order(segment: Segment, others: list[int], met: list[list[Segment]]) 
     return [others[place] for place in order]
 
 
-def _meet(found: Found, side: int, segments: list[Segment], *, is_last: bool) -> Found:
+def _meet(
+    found: Found, side: int, segments: list[Segment], *, is_last: bool, threads: int
+) -> Found:
     """Combinations with the rows of one more input, in order of their hashes until the last."""
-    parts = [matches(segment, found.hashes, found.start, found.end) for segment in segments]
+    rows = found.hashes, found.start, found.end
+    parts = [matches(segment, *rows, threads) for segment in segments]
     pairs = parts[0]
     if len(parts) > 1:
         begins = begins_of(segments)
@@ -227,7 +263,6 @@ def _meet(found: Found, side: int, segments: list[Segment], *, is_last: bool) ->
         if not is_last:
             order = np.argsort(asking, kind="stable")
             pairs = Matches(asking[order], kept[order], start[order], end[order])
-    places = {each: held[pairs.asking] for each, held in found.places.items()}
-    places[side] = pairs.kept
+    places = {**found.places_of(pairs.asking), side: pairs.kept}
     hashes = NONE if is_last else found.hashes[pairs.asking]
-    return Found(places, hashes, pairs.start, pairs.end)
+    return Found(found.asks, places, hashes, pairs.start, pairs.end)

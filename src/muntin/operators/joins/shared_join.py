@@ -17,8 +17,18 @@ import pyarrow as pa
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.expressions import Bound, Evaluated, Evaluator
-from muntin.operators.rows import NEVER, NONE, Changes, Columns, Route, Rows, concat, take
-from muntin.operators.select import Condition, truths
+from muntin.operators.rows import (
+    NEVER,
+    NONE,
+    Changes,
+    Columns,
+    Route,
+    Rows,
+    concat,
+    in_threads,
+    take,
+)
+from muntin.operators.select import Condition, failures, single, truths
 from muntin.operators.state import keys
 from muntin.operators.state.segments import Segment, Segments, begins_of, lives_within, matches
 from muntin.plan.operators import Join, StreamSchema, Windowed
@@ -84,12 +94,14 @@ class _Side:
         self._project = Evaluator(self.columns)
 
     def arrange(self, leaves: Sequence[Windowed]) -> None:
-        """Go on with other leaves: what is kept keeps the columns and bits that are known of it."""
-        columns, wheres = self.columns, self.wheres
+        """Go on with other leaves: what they want of what is kept, as far as it is known."""
+        columns, wheres, longest = self.columns, self.wheres, self._longest
         self._arrange(leaves)
         bits = [wheres.index(each) if each in wheres else None for each in self.wheres]
         for segments in self.kept.partitions.values():
             segments[:] = [self._arranged(each, columns, bits) for each in segments]
+        if self._longest < longest:
+            self.kept = self.kept.shortened(self._longest)
 
     def _arranged(
         self, segment: Segment, columns: Sequence[Bound], bits: Sequence[int | None]
@@ -105,7 +117,7 @@ class _Side:
             for each in self.columns
         ]
         rows = replace(segment.rows, columns=(*arranged, pa.array(mask)))
-        return replace(segment, rows=rows)
+        return replace(segment, rows=rows).pick(np.flatnonzero(mask))
 
     def read(self, batch: pa.Table | None) -> tuple[Segment, bool]:
         """New rows that some leaf wants, in order of their keys; whether hashes prove equality."""
@@ -117,7 +129,7 @@ class _Side:
         found = self._project(batch)
         self._count_failures(found, mask)
         values = tuple(each.values for each in found)
-        start = np.array(self._timeline.to_ticks(_single(batch.column(self._timeline.column))))
+        start = np.array(self._timeline.to_ticks(single(batch.column(self._timeline.column))))
         width = len(self._key)
         wanted = (mask != 0) & ~keys.has_null(values[:width], mask.size)
         hashes, exact = keys.hash_columns(values[:width], mask.size)
@@ -139,7 +151,7 @@ class _Side:
                 mask |= 1 << bit
                 continue
             found = next(judged)
-            self._failures[where] += _failed(found)
+            self._failures[where] += failures(found)
             mask |= truths(found.values).astype(np.int64) << bit
         return mask
 
@@ -177,6 +189,7 @@ class JoinStore:
         self._sides = [
             _Side(_leaves(nodes, i), key.keys[i], streams[key.streams[i]]) for i in range(2)
         ]
+        self.threads = 1
         self._exact = True
         self._found: dict[Join, Changes] = {}
 
@@ -242,9 +255,10 @@ class JoinStore:
         ]
         if not others:
             return None
-        found = [matches(each, asking.hashes, asking.start, asking.end) for each in others]
+        rows = asking.hashes, asking.start, asking.end
+        found = [matches(each, *rows, self.threads) for each in others]
         begins = begins_of(others)
-        asked = np.concatenate([asking.order[each.asking] for each in found])
+        asked = np.concatenate([each.asking for each in found])
         met = np.concatenate([each.kept + begins[i] for i, each in enumerate(found)])
         if not asked.size:
             return None
@@ -252,18 +266,18 @@ class JoinStore:
         routes = [
             Route.of(begins_of(segments), at) for segments, at in zip(sides, places, strict=True)
         ]
-        columns = [
-            tuple(
-                route.column(arrays)
-                for arrays in zip(*(each.rows.columns for each in segments), strict=True)
-            )
+        tasks = [
+            (route, arrays)
             for route, segments in zip(routes, sides, strict=True)
+            for arrays in zip(*(each.rows.columns for each in segments), strict=True)
         ]
+        taken = tuple(in_threads(self.threads, Route.column, tasks, asked.size))
+        width = len(self._sides[0].columns) + 1
         starts = [
-            route.ints([each.rows.start for each in segments])
-            for route, segments in zip(routes, sides, strict=True)
+            route.ints([each.start for each in own])
+            for route, own in zip(routes, sides, strict=True)
         ]
-        pairs = _Pairs(columns[0], columns[1], starts[0], starts[1])
+        pairs = _Pairs(taken[:width], taken[width:], *starts)
         return pairs if self._exact else pairs.where(self._equal(pairs))
 
     def _equal(self, pairs: _Pairs) -> Bools:
@@ -311,12 +325,8 @@ class _Pairs:
         if mask.all():
             return self
         places = np.flatnonzero(mask)
-        return _Pairs(
-            take(self.left, places),
-            take(self.right, places),
-            self.left_start[places],
-            self.right_start[places],
-        )
+        starts = self.left_start[places], self.right_start[places]
+        return _Pairs(take(self.left, places), take(self.right, places), *starts)
 
 
 class SharedJoin:
@@ -358,14 +368,6 @@ def _two(node: Join) -> tuple[Windowed, Windowed]:
     assert isinstance(first, Windowed)
     assert isinstance(second, Windowed)
     return first, second
-
-
-def _failed(found: Evaluated) -> int:
-    return 0 if found.errors is None else int(found.errors.true_count)
-
-
-def _single(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 @compiled

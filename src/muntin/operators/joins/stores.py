@@ -58,6 +58,10 @@ def assign_stores(
             home.arrange([*home.nodes, node])
     for group in fresh.values():
         stores += _stores(group, streams)
+    for store in stores:
+        # In the order of the plan, as who restores a snapshot has them.
+        held = set(store.nodes)
+        store.arrange([node for node in nodes if node in held])
     return stores
 
 

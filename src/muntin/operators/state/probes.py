@@ -7,9 +7,12 @@ import numpy.typing as npt
 
 from muntin._compiled import compiled
 from muntin._typing import Ints, Words
+from muntin.operators.rows import ALWAYS, NEVER
 
 # Among so few entries looking at one after the other is fastest.
 _FEW = 32
+# The first row to meet is mostly this close to that of the row which asked before.
+_NEAR = 8
 # A bit stands for so many more leading bits than an entry of the directory.
 _MORE = 5
 _SIGN = np.uint64(1 << 63)
@@ -78,6 +81,17 @@ def _run(hashes: Ints, heads: Places, bucket: np.uint64, wanted: int) -> tuple[i
 
 
 @compiled
+def bounds(start: Ints, end: Ints) -> tuple[int, int, int]:
+    """The first start, the last end and the longest life of rows."""
+    first, last, longest = NEVER, ALWAYS, 0
+    for i in range(start.size):
+        first = min(first, start[i])
+        last = max(last, end[i])
+        longest = max(longest, end[i] - start[i])
+    return first, last, longest
+
+
+@compiled
 def count_matches(
     hashes: Ints,
     start: Ints,
@@ -88,59 +102,70 @@ def count_matches(
     heads: Places,
     marks: Words,
     longest: int,
-) -> tuple[Ints, Ints, int]:
-    """Where the rows that can live together with each asking row begin, how many do, and all."""
-    begins = np.empty(hashes.size, np.int64)
-    counts = np.zeros(hashes.size, np.int64)
+    begins: Ints,
+    counts: Ints,
+) -> int:
+    """Where the rows that can live together with each asking row begin, how many do, and all.
+
+    While rows of one key ask in order of time, the first row that each meets only moves on.
+    """
     bits = _MORE
     while (1 << (bits - _MORE)) < heads.size - 1:
         bits += 1
     shift = np.uint64(64 - bits)
-    low = high = total = 0
+    low = high = begin = total = 0
     for i in range(hashes.size):
         if i == 0 or hashes[i] != hashes[i - 1]:
             lead = (np.uint64(hashes[i]) ^ _SIGN) >> shift
             low = high = 0
             if marks[lead >> np.uint64(6)] >> (lead & np.uint64(63)) & np.uint64(1):
                 low, high = _run(kept_hashes, heads, lead >> np.uint64(_MORE), hashes[i])
-        at = low
-        if high - low > 8:
-            at = _after(kept_start, low, high, start[i] - longest)
-        begins[i] = at
+            begin = low
+        elif start[i] < start[i - 1]:
+            begin = low
+        over = start[i] - longest
+        if begin + _NEAR < high and kept_start[begin + _NEAR] <= over:
+            begin = _after(kept_start, begin + _NEAR, high, over)
+        while begin < high and kept_start[begin] <= over:
+            begin += 1
+        begins[i] = begin
+        count = 0
+        at = begin
         while at < high and kept_start[at] < end[i]:
-            if kept_end[at] > start[i]:
-                counts[i] += 1
+            count += kept_end[at] > start[i]
             at += 1
-        total += counts[i]
-    return begins, counts, total
+        counts[i] = count
+        total += count
+    return total
 
 
 @compiled
 def fill_matches(
-    begins: Ints,
-    counts: Ints,
-    total: int,
+    first: int,
     start: Ints,
     end: Ints,
+    begins: Ints,
+    counts: Ints,
     kept_start: Ints,
     kept_end: Ints,
-    order: Ints,
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """The pairs that were counted: who asks, where the row stands, and when the pair lives."""
-    asking = np.empty(total, np.int64)
-    kept = np.empty(total, np.int64)
-    starts = np.empty(total, np.int64)
-    ends = np.empty(total, np.int64)
+    asking: Ints,
+    kept: Ints,
+    starts: Ints,
+    ends: Ints,
+) -> None:
+    """The pairs that were counted: who asks, where the row stands, and when the pair lives.
+
+    Asking rows are numbered from ``first`` on.
+    """
     at = 0
     for i in range(begins.size):
         place = begins[i]
         stop = at + counts[i]
         while at < stop:
             if kept_end[place] > start[i]:
-                asking[at] = i
-                kept[at] = order[place]
+                asking[at] = first + i
+                kept[at] = place
                 starts[at] = max(start[i], kept_start[place])
                 ends[at] = min(end[i], kept_end[place])
                 at += 1
             place += 1
-    return asking, kept, starts, ends

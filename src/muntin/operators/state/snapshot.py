@@ -19,13 +19,18 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 
-# What lies behind the head begins where arrays may begin.
-_MAGIC = b"MNTNROW2"
+# The version of what operators keep is the last byte. What lies behind the head begins where arrays
+# may begin.
+_MAGIC = b"MNTNROW3"
 _HEAD = struct.Struct("<8sI4xq")
 _LENGTH = struct.Struct("<q")
 # Less is not worth compressing.
 _SMALL = 1 << 12
 _CODEC = pa.Codec("zstd", compression_level=1)
+
+
+class OtherFormatError(DataError):
+    """A snapshot of another version."""
 
 
 def pack(
@@ -61,6 +66,12 @@ def unpack(
     ``inside`` brings what only the name was written of. With ``mapped``, data that somebody else
     has checked is left where it lies, and arrays are read when they are looked at.
     """
+    if bytes(data[:7]) == _MAGIC[:7] and data[:8] != _MAGIC:
+        found, reads = (bytes(each[7:8]).decode("ascii", "replace") for each in (data, _MAGIC))
+        raise OtherFormatError(
+            f"the rows of the snapshot have format {found}, this version reads {reads}",
+            hint="restore it with the version of Muntin that made it",
+        )
     if len(data) < _HEAD.size or data[:8] != _MAGIC:
         raise DataError("this is not a snapshot of rows with lifetimes", hint="give what was saved")
     _, checksum, size = _HEAD.unpack_from(data)

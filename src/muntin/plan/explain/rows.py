@@ -36,7 +36,8 @@ _LABELS: dict[Label, str] = {
 _OUTPUTS = {
     "append": "append: each row once, when it is born; any sink takes it",
     "final": "final: each row once, when W has passed its end; any sink takes it",
-    "changes": "changes: '+' when a row is born, '-' when it ends early; for sinks that keep order",
+    "changes": "changes: '+' when a row is born, '-' when it ends early; any sink takes the log, "
+    "duckdb and postgres can hold the live table",
 }
 _SETS = {"all": "EXCEPT ALL", "except": "EXCEPT", "intersect": "INTERSECT"}
 
@@ -97,14 +98,22 @@ class _Numbers:
 
 def _final(final: RowFinal, numbers: _Numbers, spread: tuple[str, ...] | None) -> Item:
     child = _Operators(final, numbers).item(final.root)
+    label = _label(final)
     facts = [
-        Fact("label", final.root.label, final.root.label),
+        Fact("label", label, label),
         Fact("output", _kind(final), _shown(final)),
         Fact("streams", tuple(sorted(final.streams)), _moves(final), aside=True),
         *([] if spread is None else [Fact("spread", spread, _spread(spread), aside=True)]),
         *_rewritings(final),
     ]
     return Item(f"query-{final.name}", "final", final.name, tuple(facts), (), (child.id,), (child,))
+
+
+def _label(final: RowFinal) -> Label:
+    """How results end: by their parts, or with INTERNAL never, or as Wstream says all alike."""
+    if final.lasts is not None:
+        return "WKS"
+    return "MON" if final.internal else final.root.label
 
 
 def _rewritings(final: RowFinal) -> list[Fact]:
@@ -247,7 +256,7 @@ class _Operators:
         """An operator and all below it."""
         own = self.numbers.next()
         children = tuple(self.item(each) for each in inputs(node))
-        keeps = _keeps(node)
+        keeps = _keeps(node, counts=self.final.counts)
         facts = (
             Fact("label", node.label, node.label),
             *self._facts(node),
@@ -306,8 +315,8 @@ def _column(node: Node, place: int) -> str:
     return str(node.schema.field(place).name)
 
 
-def _keeps(node: Node) -> str:
-    """What an operator keeps, and why."""
+def _keeps(node: Node, *, counts: bool) -> str:
+    """What an operator keeps, and why; whether DISTINCT ``counts`` is up to the query."""
     why = _LABELS[node.label]
     if isinstance(node, Windowed) and node.retroactive:
         return "keeps the relation: an update holds for rows that came before it, too"
@@ -320,6 +329,7 @@ def _keeps(node: Node) -> str:
     if isinstance(node, Exists):
         return f"keeps left rows and right lifetimes until they end, taken as W passes; {why}"
     if isinstance(node, Distinct):
-        kept = "a count per value" if node.label == "STR" else "at most two rows per value"
-        return f"keeps {kept}, taken as W passes; {why}"
+        if counts or node.label == "STR":
+            return "keeps a count per value, taken as W passes; ends depend on rows to come"
+        return f"keeps at most two rows per value, taken as W passes; {why}"
     return f"keeps both sides' rows per value until they end, taken as W passes; {why}"

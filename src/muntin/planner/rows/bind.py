@@ -26,6 +26,7 @@ from muntin.plan.operators import (
     StreamSchema,
     Union,
     Windowed,
+    has_whole,
     inputs,
     leaves,
 )
@@ -154,6 +155,7 @@ class RowBinding:
             raise QueryError([query.problem(None, message, SKEW_HINT)])
         self._check_columns(final)
         self._check_relations(final)
+        self._check_unmatched(final)
         return final
 
     def found(self) -> list[tuple[str, StreamSchema]]:
@@ -236,6 +238,17 @@ class RowBinding:
             )
             hint = "write CREATE QUERY ... WITH (output = 'changes') AS ..., without SLIDE"
             raise QueryError([self.query.problem(None, message, hint)])
+
+    def _check_unmatched(self, final: RowFinal) -> None:
+        """Rows of EMIT UNMATCHED come once they have ended, so nothing can be made of them."""
+        if not has_whole(final.root):
+            return
+        late = "SLIDE, Istream, Dstream or changes" if final.shown in ("windows", "changes") else ""
+        if late or _is_read(final.root):
+            message = "EMIT UNMATCHED gives a row once it has ended, too late for "
+            source = next(each for each in sources(self.query.body) if each.whole)
+            hint = "leave out EMIT UNMATCHED, or what stands above its join"
+            raise self._at(source, message + (late or "an operator above it"), hint)
 
     def _check_columns(self, final: RowFinal) -> None:
         """No column is named as those that lead the results, which tell times."""
@@ -342,6 +355,12 @@ class RowBinding:
 def has_distinct(node: Node) -> bool:
     """Whether values are shown once somewhere below."""
     return isinstance(node, Distinct) or any(has_distinct(each) for each in inputs(node))
+
+
+def _is_read(node: Node) -> bool:
+    """Whether an operator below reads rows of EMIT UNMATCHED, beside selections and unions."""
+    passes = isinstance(node, Select | Union)
+    return any((not passes and has_whole(each)) or _is_read(each) for each in inputs(node))
 
 
 def may_replicate(final: RowFinal) -> bool:
