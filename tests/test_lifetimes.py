@@ -1,5 +1,7 @@
 """Row queries over bounded data, beside aggregates."""
 
+import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -164,3 +166,58 @@ PAID = "JOIN payments [RANGE 5] p ON p.order_id = o.id"
 def test_tables_that_do_not_fit_are_refused(joins: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         tabled(f"SELECT o.id FROM orders [RANGE 5] o {joins}")
+
+
+KEYS = {
+    "whole numbers": pa.array([*range(-150, 150), None]),
+    "doubles": pa.array([0.0, -0.0, float("nan"), -float("nan"), float("inf"), *range(300), None]),
+    "texts": pa.array(["", *map(str, range(300)), None]),
+    "dates": pa.array([*range(300), None], pa.int32()).cast(pa.date32()),
+}
+
+
+@pytest.mark.parametrize("is_timely", [True, False])
+@pytest.mark.parametrize("kind", KEYS)
+def test_large_streams_meet_as_in_duckdb(kind: str, is_timely: bool) -> None:
+    """So many rows that threads share them; many have equal times, some have no key."""
+    keys, count = KEYS[kind], 60_000
+    tables = {}
+    for name, seed in (("a", 1), ("b", 2)):
+        rng = np.random.default_rng(seed)
+        times = rng.integers(0, count // 2, count)
+        own = keys.take(pa.array(rng.integers(0, len(keys), count)))
+        times = np.sort(times) if is_timely else times
+        tables[name] = pa.table({"ts": times, "k": own, "n": np.arange(count)})
+    sql = "SELECT a.n AS an, a.k AS ak, b.n AS bn, b.k AS bk FROM a [RANGE 300] JOIN b [RANGE 70]"
+    found = muntin.aggregate(tables, f"{sql} ON a.k = b.k", "ts")["q1"]
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        expected = connection.sql(
+            "SELECT greatest(a.ts, b.ts) AS valid_from, least(a.ts + 300, b.ts + 70) AS valid_to, "
+            "a.n AS an, b.n AS bn FROM a JOIN b ON a.k = b.k "
+            "AND a.ts < b.ts + 70 AND b.ts < a.ts + 300"
+        ).to_arrow_table()
+    order = [("an", "ascending"), ("bn", "ascending")]
+    names = expected.column_names
+    assert found.num_rows > count
+    assert found.select(names).sort_by(order).equals(expected.sort_by(order))
+    # Each side shows its own key, zeros with their signs.
+    for name in tables:
+        mine = tables[name]["k"].take(found[f"{name}n"])
+        assert bits(found[f"{name}k"]).equals(bits(mine))
+
+
+def bits(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return whole.view(pa.int64()) if pa.types.is_floating(whole.type) else whole
+
+
+@pytest.mark.parametrize("empty", ["a", "b", "both"])
+def test_a_stream_without_rows_meets_nothing(empty: str) -> None:
+    some = pa.table({"ts": [1, 2], "k": [1, 1]})
+    data = {name: some.slice(0, 0) if empty in (name, "both") else some for name in ("a", "b")}
+    sql = "SELECT a.ts AS one, b.ts AS other FROM a [RANGE 5] JOIN b [RANGE 5] ON a.k = b.k"
+    found = muntin.aggregate(data, sql, "ts")["q1"]
+    assert found.num_rows == 0
+    assert found.schema.names == ["valid_from", "valid_to", "one", "other"]

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from muntin.errors import MuntinError, QueryError, QuestionError
     from muntin.queries import Keep, Query, keep, query
     from muntin.results import Results
+    from muntin.streams import Stream
     from muntin.windows import Window
 
 __version__ = "0.1.0.dev0"
@@ -20,6 +21,7 @@ __all__ = [
     "QueryError",
     "QuestionError",
     "Results",
+    "Stream",
     "Window",
     "__version__",
     "aggregate",
@@ -41,6 +43,7 @@ _HOMES = {
     "QueryError": "muntin.errors",
     "QuestionError": "muntin.errors",
     "Results": "muntin.results",
+    "Stream": "muntin.streams",
     "Window": "muntin.windows",
     "aggregate": "muntin.api",
     "files": "muntin.api",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.errors import DataError
+from muntin.errors import DataError, did_you_mean
 from muntin.expressions.storage import UNREADABLE
 
 _LAID_OUT = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -321,3 +321,22 @@ def of_stream(given: Any, name: str, what: str) -> Any:
             hint=f"name all streams in it, as in {what}={{{name or 'trades'!r}: ...}}",
         )
     return found[name.lower()]
+
+
+def by_stream(option: str, given: Any, names: Sequence[str | None], default: Any) -> list[Any]:
+    """An option of each stream: the same for all, or by name; those not named have the default.
+
+    >>> by_stream("lateness", {"Orders": 5}, ["orders", "payments"], 0)
+    [5, 0]
+    """
+    if not isinstance(given, Mapping):
+        return [given] * len(names)
+    known = {str(name).lower(): name for name in names if name is not None}
+    for each in given:
+        if str(each).lower() not in known:
+            raise DataError(
+                f"{option} is given for a stream {each!r}, and there is none of that name",
+                hint=did_you_mean(str(each), [str(name) for name in known.values()]),
+            )
+    values = {str(each).lower(): value for each, value in given.items()}
+    return [values.get(str(name).lower(), default) for name in names]

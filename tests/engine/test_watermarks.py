@@ -52,6 +52,22 @@ def test_nothing_moves_while_all_are_idle() -> None:
     assert clocks.watermarks == {"a": 50, "b": 5}
 
 
+def test_the_clock_moves_streams_that_say_so() -> None:
+    clocks = Watermarks({"a": 0, "b": 3}, idle={"a": 10, "b": None}, now=0, by_clock={"b": 20})
+    clocks.take("a", 100, now=1)
+    clocks.take("b", 40, now=1)
+    clocks.settle(now=20)
+    # a is idle and ahead of b, which is never idle.
+    assert (clocks.watermarks, clocks.silent(now=20)) == ({"a": 100, "b": 37}, {"a"})
+    clocks.settle(now=21)
+    assert clocks.watermarks == {"a": 100, "b": 40 + 20 - 3}
+    clocks.settle(now=90)
+    assert clocks.watermarks == {"a": 100, "b": 40 + 89 - 3}
+    # It follows those that are not idle as they were before the clock moved them.
+    clocks.settle(now=91)
+    assert clocks.watermarks == {"a": 126, "b": 127}
+
+
 def test_a_batch_without_rows_says_nothing() -> None:
     clocks = Watermarks({"a": 0}, idle=10, now=0)
     clocks.take("a", None, now=9)
@@ -76,3 +92,23 @@ def test_who_holds_others_back_is_named_once(caplog: pytest.LogCaptureFixture) -
     assert "stream b has had no row yet" in told[2][0]
     assert "stream b is 18 ticks behind" in told[5][0]
     assert "rows of a are kept" in told[5][0]
+
+
+def test_streams_are_compared_with_those_they_are_read_with(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    schema = pa.schema({"ts": pa.int64(), "k": pa.int64()})
+    streams = dict.fromkeys("abcd", StreamSchema(schema, Timeline("ts", pa.int64())))
+    texts = [
+        f"SELECT {x}.k FROM {x} [RANGE 9] JOIN {y} [NOW] ON {x}.k = {y}.k" for x, y in ("ab", "cd")
+    ]
+    plan = row_plan([each for each in all_queries(texts) if isinstance(each, RowQuery)], streams)
+    warning = HolderWarning()
+    # The two pairs are far apart, and nobody waits for anybody.
+    warning.check({"a": 0, "b": 0, "c": 1000, "d": 1000}, plan)
+    assert not caplog.messages
+    warning.check({"a": 50, "b": 0, "c": 1000, "d": 1050}, plan)
+    assert [each.split(" behind")[0] for each in caplog.messages] == [
+        *("stream b is 50 ticks", "stream c is 50 ticks")
+    ]
+    assert "rows of a are kept" in caplog.messages[0]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.errors import DataError, QueryError, UnknownQueryError
+from muntin.errors import DataError, MuntinError, QueryError, UnknownQueryError
 from muntin.streams import StreamGroup
 
 COLUMNS = {
@@ -117,6 +117,48 @@ def test_idle_streams_hold_nobody_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.progress().streams["payments"].late_rows == 1
 
 
+def test_silence_is_by_stream_and_the_clock_may_move_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0]
+    monkeypatch.setattr("muntin.streams.group._now", lambda: now[0])
+    schema = pa.schema({"ts": pa.timestamp("us"), "id": pa.int64()})
+    text = """CREATE QUERY alone AS SELECT a.id FROM a [RANGE '10 seconds'] WHERE NOT EXISTS
+      (SELECT 1 FROM b [RANGE '10 seconds'] WHERE a.id = b.id)"""
+    columns = {"a": schema, "b": schema}
+
+    def opened(**options: Any) -> StreamGroup:
+        return muntin.stream(text, columns, "ts", **options)
+
+    def fed(stream: StreamGroup, name: str, second: int) -> list[tuple[Any, ...]]:
+        table = pa.table([[second * 1_000_000], [second]], schema=schema)
+        return [row[2] for row in rows(stream.feed(table, name)["alone"])]
+
+    stream = opened(advance_when_idle={"B": "5 seconds"}, lateness={"b": "1 second"})
+    assert (fed(stream, "a", 1), fed(stream, "b", 2)) == ([], [])
+    now[0] = 4_000_000
+    assert fed(stream, "a", 40) == []
+    # 10 seconds after 2, but for the second that rows may be late: the first of a has ended.
+    now[0] = 10_000_000
+    assert fed(stream, "a", 41) == [1]
+    assert stream.progress().streams["b"].watermark == 11_000_000
+    idle = opened(idle={"b": "5 seconds"})
+    assert (fed(idle, "b", 2), fed(idle, "a", 1)) == ([], [])
+    now[0] = 16_000_000
+    assert fed(idle, "a", 40) == [1]
+    for options, message in (
+        ({"idle": {"c": "1 second"}}, "idle is given for a stream 'c', and there is none"),
+        ({"lateness": {"c": "1 second"}}, "lateness is given for a stream 'c'"),
+        ({"idle": 5}, "idle must be a positive duration, not 5"),
+        ({"advance_when_idle": "-1 s"}, "advance_when_idle must be a positive duration"),
+    ):
+        with pytest.raises(MuntinError, match=message):
+            opened(**options)
+    plain = {"a": schema, "b": schema, "c": pa.schema({"ts": pa.int64()})}
+    with pytest.raises(MuntinError, match="an idle one cannot take the watermark of the other"):
+        muntin.stream(text, plain, "ts", idle="1 second")
+    with pytest.raises(MuntinError, match="a plain integer, which no clock moves"):
+        group(JOIN, advance_when_idle="1 second")
+
+
 def test_progress_tells_who_holds_the_others_back() -> None:
     stream = group([JOIN, TOTAL], lateness=3)
     stream.feed(orders((100, 7, 5.0)), "orders")
@@ -125,6 +167,19 @@ def test_progress_tells_who_holds_the_others_back() -> None:
     assert (progress.holder, progress.gap) == ("payments", 60)
     assert str(progress) == (
         "orders: 1 row, W 97\npayments: 1 row, W 37\npayments holds the others back, by 60"
+    )
+
+
+def test_times_and_distances_are_told_as_such() -> None:
+    schema = pa.schema({"ts": pa.timestamp("us", "UTC"), "id": pa.int64()})
+    text = "SELECT a.id FROM a [RANGE '10 seconds'] JOIN b [NOW] ON a.id = b.id"
+    stream = muntin.stream(text, {"a": schema, "b": schema}, "ts")
+    for name, second in (("a", 95.5), ("b", 0.0)):
+        stream.feed(pa.table([[int(second * 1e6)], [1]], schema=schema), name)
+    assert str(stream.progress()) == (
+        "a: 1 row, W 1970-01-01 00:01:35\n"
+        "b: 1 row, W 1970-01-01 00:00:00\n"
+        "b holds the others back, by 96 seconds"
     )
 
 
@@ -315,3 +370,15 @@ def test_a_warning_names_the_stream_that_holds_the_others(caplog: pytest.LogCapt
     stream.feed(payments((15, 7, 5.0)), "payments")
     stream.feed(orders((26, 7, 5.0)), "orders")
     assert "payments is 11 ticks behind" in caplog.text
+
+
+def test_sides_of_aggregates_are_held_back_as_rows_are(caplog: pytest.LogCaptureFixture) -> None:
+    schema = pa.schema({"ts": pa.timestamp("us"), "id": pa.int64()})
+    text = """SELECT count(*) FROM orders [RANGE '9 seconds' SLIDE '3 seconds'] o
+      JOIN payments [RANGE '5 seconds'] p ON o.id = p.id"""
+    stream = muntin.stream(text, {"orders": schema, "payments": schema}, "ts")
+    assert {final.way for final in stream.row_plan().joined} == {"sides"}
+    for name, second in (("payments", 1), ("orders", 10), ("orders", 11)):
+        stream.feed(pa.table([[second * 1_000_000], [7]], schema=schema), name)
+    assert "payments is 10 seconds behind" in caplog.text
+    assert len(caplog.records) == 1

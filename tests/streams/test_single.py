@@ -361,3 +361,25 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(WindowError, match="Cutty"):
         muntin.stream(TOTAL, PLAIN, slicing="cutty")
     assert "1 query" in repr(muntin.stream(TOTAL, PLAIN))
+
+
+def test_a_snapshot_resumes_by_itself() -> None:
+    table = pa.table({"v": [1, 2], "name": ["one", "two"]})
+    text = """
+        CREATE QUERY named AS SELECT name, count(DISTINCT t.v) AS n FROM t [RANGE 10 SLIDE 5]
+          JOIN names ON t.v = names.v GROUP BY name;
+        CREATE KEEP recent AS SELECT median(v), count(*) FROM t [RANGE 100 SLIDE 5]
+    """
+    stream = muntin.stream(text, PLAIN, lateness=3, tables={"names": table})
+    stream.feed(rows((1, 1), (4, 2), (9, 2)))
+    whole = stream.snapshot()
+    stream.feed(rows((12, 1)))
+    resumed = muntin.Stream.restore([whole, stream.snapshot(since=whole)], {"names": table})
+    assert (resumed.queries(), resumed.keeps()) == (stream.queries(), stream.keeps())
+    question = "SELECT median(v) AS m, count(*) AS n FROM t [RANGE 20 ALIGNED]"
+    for batch in (rows((11, 2), (17, 1)), rows((30, 2))):
+        assert resumed.feed(batch)["named"] == stream.feed(batch)["named"]
+        assert resumed.ask(question).table == stream.ask(question).table
+    assert resumed.progress().late_rows == stream.progress().late_rows
+    with pytest.raises(DataError, match="snapshot of several streams"):
+        muntin.Stream.restore(b"muntin streams 2\n")

@@ -28,6 +28,7 @@ from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import QueriesLike, Query, RowQuery, all_queries
 from muntin.queries.rows import filling
+from muntin.queries.spec import all_approximated
 from muntin.results import Answer, Outcome, Results
 from muntin.windows.edges import Slicing
 
@@ -57,6 +58,7 @@ def aggregate(
     on_cap: OnCap = "null",
     cap_values: int | None = None,
     cap_bytes: int | None = None,
+    approximate: bool = False,
 ) -> Results:
     """Answer many sliding-window queries over bounded data in one shared pass.
 
@@ -108,6 +110,8 @@ def aggregate(
             them: ``null``, which is counted, ``fail``, or ``approximate`` and a column ``_exact``.
         cap_values: How many different values a window may have; a million by default.
         cap_bytes: How many bytes these may have; 64 MB by default.
+        approximate: Whether sums of products of several streams' DOUBLE columns are products of
+            sums, for all queries; ``WITH (approximate = true)`` says so for one.
 
     Returns:
         Results by query name, as the same kind of frame as the data.
@@ -130,7 +134,7 @@ def aggregate(
     fail_on_bad_rows = is_fail("on_bad_row", on_bad_row, "skip")
     if placement is not None:
         check_method(placement)
-    everything = all_queries(queries)
+    everything = all_approximated(all_queries(queries)) if approximate else all_queries(queries)
     lived = [query for query in everything if isinstance(query, RowQuery)]
     asked = [query for query in everything if isinstance(query, Query)]
     if emit_empty:

@@ -13,7 +13,7 @@ from muntin.aggregators.choice import Prefer
 from muntin.errors import DataError
 from muntin.expressions.zone_names import zone as zone_named
 from muntin.faults import is_fail
-from muntin.frames import is_frame, of_stream, read_tables, schema_of
+from muntin.frames import by_stream, is_frame, of_stream, read_tables, schema_of
 from muntin.plan import Strategy
 from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
@@ -27,6 +27,7 @@ from muntin.queries import (
     queries_and_keeps,
 )
 from muntin.queries import queries as read_queries
+from muntin.queries.spec import all_approximated
 from muntin.windows import DurationLike, duration
 from muntin.windows.edges import Slicing
 
@@ -51,6 +52,7 @@ class Options(TypedDict, total=False):
     on_cap: OnCap
     cap_values: int | None
     cap_bytes: int | None
+    approximate: bool
     keeps: KeepsLike | None
 
 
@@ -61,7 +63,8 @@ def stream(
     time: str | Mapping[str, str] = "ts",
     *,
     lateness: DurationLike | Mapping[str, DurationLike] = 0,
-    idle: DurationLike | None = None,
+    idle: DurationLike | Mapping[str, DurationLike] | None = None,
+    advance_when_idle: DurationLike | Mapping[str, DurationLike] | None = None,
     relations: Mapping[str, Any] | None = None,
     snapshot: bytes | None = None,
     **options: Unpack[Options],
@@ -90,7 +93,8 @@ def stream(
     tables: Mapping[str, Any] | None = None,
     relations: Mapping[str, Any] | None = None,
     lateness: DurationLike | Mapping[str, DurationLike] = 0,
-    idle: DurationLike | None = None,
+    idle: DurationLike | Mapping[str, DurationLike] | None = None,
+    advance_when_idle: DurationLike | Mapping[str, DurationLike] | None = None,
     on_error: Literal["null", "fail"] = "null",
     on_bad_row: Literal["skip", "fail"] = "skip",
     max_ahead: DurationLike | None = "1 day",
@@ -104,6 +108,7 @@ def stream(
     on_cap: OnCap = "null",
     cap_values: int | None = None,
     cap_bytes: int | None = None,
+    approximate: bool = False,
     snapshot: bytes | Sequence[bytes] | None = None,
     keeps: KeepsLike | None = None,
 ) -> Stream | StreamGroup:
@@ -125,9 +130,13 @@ def stream(
             table's, an update holds for rows that came before it, too. Queries over rows may join
             them; see :meth:`StreamGroup.update`.
         lateness: How far rows may be out of order: a duration, or a number if times are numbers;
-            or one for each stream.
+            or by stream, 0 for those that are not named.
         idle: How long a stream may be silent, by the clock, before it holds the others back no
-            longer; if not given, a silent stream holds all queries that read it.
+            longer; if not given, a silent stream holds all queries that read it. One value, or by
+            stream.
+        advance_when_idle: How long one of several streams may be silent before the clock moves it,
+            with the next batch of any: its W is then its largest event time plus the time since,
+            less its lateness. One value, or by stream. A stream alone is moved by ``advance``.
         on_error: What a value that fails (overflow, division by zero) does: it becomes NULL and is
             counted, or it ends the stream.
         on_bad_row: What a row without a time that can be used does: it is left out and counted,
@@ -145,6 +154,8 @@ def stream(
         on_cap: What a window over its cap gives: ``null``, ``fail`` or ``approximate``.
         cap_values: How many different values a window may have.
         cap_bytes: How many bytes these may have.
+        approximate: Whether sums of products of several streams' DOUBLE columns are products of
+            sums, for all queries given here; ``WITH (approximate = true)`` says so for one.
         snapshot: What :meth:`Stream.snapshot` gave, to resume from: a whole one, or a list of a
             whole one and those taken since, each since the one before. The stream has the queries,
             the lateness and the choices that it had at the last; another ``lateness`` is refused.
@@ -184,11 +195,12 @@ def stream(
         if name is not None:
             raise DataError(f"name is {name!r}", hint="several streams have the names in schema")
         group = open_group(
-            all_queries(queries),
+            all_approximated(all_queries(queries)) if approximate else all_queries(queries),
             {each: schema_of(columns) for each, columns in several.items()},
             times={each: of_stream(time, each, "time") for each in several},
-            lateness={each: of_stream(lateness, each, "lateness") for each in several},
-            idle=None if idle is None else duration(idle),
+            lateness=_each("lateness", lateness, several, 0),
+            idle=_each("idle", idle, several, None),
+            advance_when_idle=_each("advance_when_idle", advance_when_idle, several, None),
             tables=read_tables(tables, zone.name),
             relations=read_tables(relations, zone.name),
             zone=zone,
@@ -214,7 +226,8 @@ def stream(
             "no query over rows joins the relations",
             hint="only queries that show rows join relations; give frames in tables= to others",
         )
-    if isinstance(time, Mapping) or isinstance(lateness, Mapping) or idle is not None:
+    silences = idle is not None or advance_when_idle is not None
+    if isinstance(time, Mapping) or isinstance(lateness, Mapping) or silences:
         raise DataError(
             "time, lateness or idle are those of several streams, and there is one",
             hint='give the columns of each by name, as in schema={"orders": ..., "payments": ...}',
@@ -278,3 +291,8 @@ def _several(schema: Any) -> dict[str, Any] | None:
         return None
     kinds = [isinstance(each, pa.Schema | Mapping) or is_frame(each) for each in schema.values()]
     return {str(each): columns for each, columns in schema.items()} if all(kinds) else None
+
+
+def _each(option: str, given: Any, names: Mapping[str, Any], default: Any) -> dict[str, Any]:
+    """An option by stream."""
+    return dict(zip(names, by_stream(option, given, list(names), default), strict=True))

@@ -18,6 +18,7 @@ from muntin.planner.rows.routes import NO_RELATION, RELATION_HINT
 from muntin.planner.sharing import OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import KeepsLike, QueriesLike, all_queries, queries_and_keeps
+from muntin.queries.spec import all_approximated
 from muntin.sinks import Sink, memory
 from muntin.spark.environment.existing import require_session
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
@@ -71,6 +72,7 @@ def run(
     on_cap: OnCap = "null",
     cap_values: int | None = None,
     cap_bytes: int | None = None,
+    approximate: bool = False,
     keeps: KeepsLike | None = None,
 ) -> Run:
     """Answer many sliding-window queries over a stream, or several, in one shared pass.
@@ -144,6 +146,8 @@ def run(
         on_cap: What a window over its cap gives: ``null``, ``fail`` or ``approximate``.
         cap_values: How many different values a window may have.
         cap_bytes: How many bytes these may have.
+        approximate: Whether sums of products of several streams' DOUBLE columns are products of
+            sums, for all queries given here; ``WITH (approximate = true)`` says so for one.
         keeps: What is kept to be asked (:meth:`Run.ask`), beside what the checkpoint has:
             ``CREATE KEEP`` statements, or what :func:`muntin.keep` makes. They may stand among the
             queries as well.
@@ -175,6 +179,8 @@ def run(
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
     left, wanted = queries_and_keeps(queries, keeps)
     asked = all_queries(left)
+    if approximate:
+        asked = all_approximated(asked)
     spread = spread_of(session, partitions, buckets)
     folder = temporary_folder() if checkpoint is None else checkpoint
     paces = [given.pace for given in inputs]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from muntin.plan.operators import RowPlan, leaves
+from muntin.windows import distance_text
 
 _logger = logging.getLogger("muntin.streams")
 
@@ -44,7 +45,8 @@ class Watermarks:
     W of a stream is the largest event time of all earlier batches less its lateness. A stream
     that has had no rows for ``idle`` microseconds takes the least W of those that are not idle, if
     that is larger. While all are idle nothing moves, and a stream that has not spoken yet holds
-    the others back until it is idle.
+    the others back until it is idle. One that has been silent for as long as ``by_clock`` says
+    moves by the clock. Both are one number for all streams, or one for each that has one.
 
     >>> clocks = Watermarks({"orders": 5, "payments": 0}, idle=100, now=0)
     >>> clocks.take("orders", 50, now=10)
@@ -55,8 +57,15 @@ class Watermarks:
     {'orders': 45, 'payments': 45}
     """
 
-    def __init__(self, lateness: Mapping[str, int], idle: int | None, now: int) -> None:
-        self.idle = idle
+    def __init__(
+        self,
+        lateness: Mapping[str, int],
+        idle: int | Mapping[str, int | None] | None,
+        now: int,
+        by_clock: Mapping[str, int | None] | None = None,
+    ) -> None:
+        self._idle = idle if isinstance(idle, Mapping) else dict.fromkeys(lateness, idle)
+        self._by_clock = by_clock or {}
         self.clocks = {name: StreamClock(ticks, now) for name, ticks in lateness.items()}
 
     @property
@@ -75,21 +84,24 @@ class Watermarks:
         self.clocks[name] = self.clocks[name].at_least(watermark)
 
     def settle(self, now: int) -> None:
-        """Lets idle streams keep up with the others."""
+        """Lets idle streams keep up with the others, or with the clock."""
         silent = self.silent(now)
         awake = [each.watermark for name, each in self.clocks.items() if name not in silent]
-        if not silent or not awake or None in awake:
-            return
-        least = min(each for each in awake if each is not None)
-        for name in silent:
-            self.clocks[name] = self.clocks[name].at_least(least)
+        known = [each for each in awake if each is not None]
+        for name, limit in self._by_clock.items():
+            own = self.clocks[name]
+            if limit is not None and own.seen is not None and now - own.spoke >= limit:
+                self.clocks[name] = own.at_least(own.seen + now - own.spoke - own.lateness)
+        if known and len(known) == len(awake):
+            for name in silent:
+                self.clocks[name] = self.clocks[name].at_least(min(known))
 
     def silent(self, now: int) -> frozenset[str]:
         """The streams that are idle."""
-        if self.idle is None:
-            return frozenset()
-        idle = self.idle
-        return frozenset(name for name, each in self.clocks.items() if now - each.spoke >= idle)
+        limits = {name: limit for name, limit in self._idle.items() if limit is not None}
+        return frozenset(
+            name for name, limit in limits.items() if now - self.clocks[name].spoke >= limit
+        )
 
     def least(self, names: Iterable[str]) -> int | None:
         """The least W of some streams; None if one has none yet."""
@@ -116,39 +128,76 @@ class HolderWarning:
     """What warns, once, of a stream that holds others back so far that it decides what is kept.
 
     Rows are kept for the longest window, plus as long as the streams are apart in event time. It
-    warns when the second is more than the first, and again once they were close meanwhile.
+    warns when the second is more than the first, and again once they were close meanwhile. Streams
+    are compared with those that some query reads together with them.
     """
 
     def __init__(self) -> None:
-        self._told: str | None = None
-        self._first: int | None = None
+        self._told: frozenset[str] = frozenset()
+        self._first: dict[str, int] = {}
+        self._plan: RowPlan | None = None
+        self._read: dict[frozenset[str], int] = {}
 
     def check(self, watermarks: Mapping[str, int | None], plan: RowPlan) -> None:
-        """Look at W of the streams that some query reads together; None where it has none yet."""
-        read = {name for final in plan.finals if len(final.streams) > 1 for name in final.streams}
-        marks = {name: mark for name, mark in watermarks.items() if name in read}
-        known = [mark for mark in marks.values() if mark is not None]
+        """Look at W of all streams; None where one has none yet."""
+        if plan is not self._plan:
+            self._plan, self._read = plan, _read_together(plan)
+        for name, mark in watermarks.items():
+            if mark is not None:
+                self._first.setdefault(name, mark)
+        gaps: dict[str, int] = {}
+        held: dict[str, dict[str, None]] = {}
+        for streams, longest in self._read.items():
+            marks = {name: mark for name, mark in watermarks.items() if name in streams}
+            found = self._furthest_behind(marks)
+            if found is not None and found[1] > longest:
+                least, gap = found
+                gaps[least] = max(gap, gaps.get(least, 0))
+                held.setdefault(least, {}).update(dict.fromkeys(set(marks) - {least}))
+        for least, others in held.items():
+            if least not in self._told:
+                what = "has had no row yet"
+                if watermarks[least] is not None:
+                    what = f"is {_apart(gaps[least], plan, least)} behind"
+                _logger.warning(
+                    "stream %s %s and holds the others back: rows of %s are kept until it has come "
+                    "as far. If it may fall silent, give idle=, such as idle='30 seconds'",
+                    least,
+                    what,
+                    ", ".join(sorted(others)),
+                )
+        self._told = frozenset(held)
+
+    def _furthest_behind(self, marks: Mapping[str, int | None]) -> tuple[str, int] | None:
+        """The stream with the least W of some, and how far it is behind the furthest."""
+        known = {name: mark for name, mark in marks.items() if mark is not None}
         if not known:
-            return
-        if self._first is None:
-            self._first = min(known)
+            return None
         # A stream that has not spoken yet holds all that came since the first row.
-        least = min(marks, key=lambda name: _or_first(marks[name], self._first))
-        gap = max(known) - _or_first(marks[least], self._first)
-        ranges = [leaf.range or 0 for final in plan.finals for leaf in leaves(final.root)]
-        if gap <= max(ranges):
-            self._told = None
-        elif self._told != least:
-            self._told = least
-            what = "has had no row yet" if marks[least] is None else f"is {gap:,} ticks behind"
-            _logger.warning(
-                "stream %s %s and holds the others back: rows of %s are kept until it has come as "
-                "far. If it may fall silent, give idle=, such as idle='30 seconds'",
-                least,
-                what,
-                ", ".join(name for name in marks if name != least),
-            )
+        before = min(self._first[name] for name in known) - 1
+        reached = {name: known.get(name, before) for name in marks}
+        least = min(reached, key=lambda name: reached[name])
+        return least, max(known.values()) - reached[least]
 
 
-def _or_first(mark: int | None, first: int | None) -> int:
-    return mark if mark is not None else (first or 0) - 1
+def _read_together(plan: RowPlan) -> dict[frozenset[str], int]:
+    """The streams that each query reads, if they are several, and its longest window."""
+    found: dict[frozenset[str], int] = {}
+    read = [
+        (final.streams, max(leaf.range or 0 for leaf in leaves(final.root)))
+        for final in plan.finals
+    ]
+    for streams, longest in (
+        *read,
+        *((frozenset(each.streams), each.range) for each in plan.joined),
+    ):
+        if len(streams) > 1:
+            found[streams] = max(longest, found.get(streams, 0))
+    return found
+
+
+def _apart(ticks: int, plan: RowPlan, stream: str) -> str:
+    """How far streams are apart, as people say it."""
+    if plan.streams[stream].timeline.plain:
+        return f"{ticks:,} ticks"
+    return distance_text(ticks)

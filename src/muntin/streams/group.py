@@ -22,7 +22,7 @@ from muntin.frames import read_frame
 from muntin.operators import RowEngine
 from muntin.plan import SharedPlan
 from muntin.plan.joined import by_owner
-from muntin.plan.operators import RowPlan, leaves
+from muntin.plan.operators import RowPlan
 from muntin.plan.relations import table_named
 from muntin.planner.rows import row_plan
 from muntin.queries import (
@@ -39,7 +39,6 @@ from muntin.queries import (
 )
 from muntin.results import Results, TableAnswer
 from muntin.streams.hot import HotStreams
-from muntin.streams.intake import Batch
 from muntin.streams.keepers import Keepers, keeper_of
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
@@ -47,11 +46,14 @@ from muntin.streams.members import (
     Member,
     Members,
     aggregates_of,
+    columns_read,
     relation_named,
     relation_schemas,
+    result_schemas,
     rows_of_relation,
 )
 from muntin.streams.progress import GroupProgress
+from muntin.streams.query_slices import GroupSlices, asking_of
 from muntin.streams.snapshots import packed_group
 from muntin.synopses import Askable, Asking
 
@@ -69,7 +71,8 @@ class StreamGroup(Lifecycle, Askable):
         engines: Mapping[str, LiveEngine],
         queries: Iterable[AnyQuery],
         *,
-        idle: int | None = None,
+        idle: Mapping[str, int | None] | None = None,
+        by_clock: Mapping[str, int | None] | None = None,
         zone: Zone,
         on_error: Literal["null", "fail"] = "null",
         on_bad_row: Literal["skip", "fail"] = "skip",
@@ -84,7 +87,7 @@ class StreamGroup(Lifecycle, Askable):
         self._relations = relation_schemas(self._members.schemas, relations)
         self._catalog = MixedCatalog(queries)
         lateness = {name: engine.lateness or 0 for name, engine in engines.items()}
-        self._watermarks = Watermarks(lateness, idle, _now())
+        self._watermarks = Watermarks(lateness, idle, _now(), by_clock)
         self._rows = RowEngine(self._planned(self._catalog, None))
         for name, table in (relations or {}).items():
             self._rows.update(name, table, None)
@@ -94,16 +97,23 @@ class StreamGroup(Lifecycle, Askable):
         self._hot = HotStreams(self._rows.plan)
         self._joins = JoinAnswers()
         self._joins.adopt(self._rows.plan.joined, self._members.next_windows())
-        first = next(iter(self._members.values()))
-        self._restore = read_frame(first.engine.plan.source.empty_table()).restore
+        first = next(iter(engines.values())).plan.source
+        self._restore = read_frame(first.empty_table()).restore
         self._warning = HolderWarning()
         self._keepers = Keepers({name: keeper_of(each) for name, each in engines.items()})
-        self._asking = Asking(
+        self._slices = GroupSlices(engines)
+        self._asking = asking_of(
             lambda: self._keepers.versions,
+            self._slices.versions,
             lambda: {name: table.schema for name, table in self._members.tables.items()},
             several=len(self._members) > 1,
             restore=lambda: self._restore,
         )
+        self._moved()
+
+    def _moved(self) -> None:
+        """Let questions see where the streams are, and the queries that run."""
+        self._slices.moved(self._keepers.moments(self._watermarks.clocks), self._catalog)
 
     def feed(self, batch: Any, name: str | None = None) -> Results:
         """Take in a batch of one stream, and answer what it makes due.
@@ -124,22 +134,23 @@ class StreamGroup(Lifecycle, Askable):
         name = self._members.named(name)
         member = self._members[name]
         given = member.intake.read(batch)
-        self._check_columns(name, given)
+        member.intake.check_columns(given, columns_read(self._rows.plan, name))
         self._restore = given.restore
         self._check_rows(member.intake, given)
         rows, largest = member.intake.timely(given, self._watermarks.clocks[name].watermark)
         before = self._errors()
         kept = self._keepers.prepared(name, given.kept, member.engine.watermark)
-        found = member.feed(given)
-        with self._changing():
-            self._watermarks.take(name, largest, _now())
-            found |= self._settled()
-            self._hot.see(name, rows)
-            joined = self._feeds.join({name: rows})
-            found |= self._rows.feed({name: rows}, self._watermarks.watermarks, joined)
-            found = self._combined(found)
-            self._keepers.commit(self._watermarks.clocks, name, kept, given.kept.num_rows)
-            self._failed.update(kept.errors)
+        with self._slices.lock:
+            found = member.feed(given)
+            with self._changing():
+                self._watermarks.take(name, largest, _now())
+                found |= self._settled()
+                self._hot.see(name, rows)
+                joined = self._feeds.join({name: rows})
+                found |= self._rows.feed({name: rows}, self._watermarks.watermarks, joined)
+                found = self._combined(found)
+                self._keepers.commit(self._watermarks.clocks, name, kept, given.kept.num_rows)
+                self._failed.update(kept.errors)
         marks = {each: own.watermark for each, own in self._watermarks.clocks.items()}
         self._warning.check(marks, self._rows.plan)
         return self._results(found, given.rows, before)
@@ -175,7 +186,9 @@ class StreamGroup(Lifecycle, Askable):
     def _changing(self) -> Iterator[None]:
         """What fails in here has changed some streams and not others: nothing can go on then."""
         try:
-            yield
+            with self._slices.lock:
+                yield
+                self._moved()
         except BaseException:
             self._failure = "the streams failed while they answered a batch"
             raise
@@ -189,7 +202,7 @@ class StreamGroup(Lifecycle, Askable):
         """Let queries join, from the next batch on: all of them, or none if one is refused.
 
         A query over rows is complete from its first whole instant on: the largest event time of
-        the streams it reads, plus its longest RANGE; earlier where enough was kept for others.
+        the streams it reads, plus its longest RANGE.
         """
         self._apply(statements_of(queries, [query.name for query in self._catalog]))
 
@@ -210,14 +223,16 @@ class StreamGroup(Lifecycle, Askable):
     def _change(self, catalog: MixedCatalog) -> None:
         """Takes up other queries; all are bound before any engine changes."""
         plan = self._planned(catalog, self._rows.plan)
-        self._members.replace(aggregates_of(catalog, self._members, plan), self._zone)
-        if plan != self._rows.plan:
-            feeds = TableFeeds(plan, self._members.tables, self._failed)
-            self._rows.adopt(plan)
-            self._feeds = feeds
-            self._hot.adopt(plan)
-            self._joins.adopt(plan.joined, self._members.next_windows())
-        self._catalog = catalog
+        with self._slices.lock:
+            self._members.replace(aggregates_of(catalog, self._members, plan), self._zone)
+            if plan != self._rows.plan:
+                feeds = TableFeeds(plan, self._members.tables, self._failed)
+                self._rows.adopt(plan)
+                self._feeds = feeds
+                self._hot.adopt(plan)
+                self._joins.adopt(plan.joined, self._members.next_windows())
+            self._catalog = catalog
+            self._moved()
 
     def _planned(self, catalog: Iterable[AnyQuery], previous: RowPlan | None) -> RowPlan:
         rows = [query for query in catalog if isinstance(query, RowQuery)]
@@ -290,11 +305,9 @@ class StreamGroup(Lifecycle, Askable):
         """What the streams have seen and done, what is kept, and who holds the others back."""
         silent = self._watermarks.silent(_now())
         streams = self._members.progress(self._watermarks.clocks, silent)
-        rows = self._rows.statistics
-        holder, gap = self._watermarks.holder(), self._watermarks.gap()
-        kept, results = by_owner(rows.kept), by_owner(rows.results)
-        hot = self._hot.hottest()
-        return GroupProgress(streams, holder, gap, dict(kept), dict(results), hot)
+        rows, holder, gap = self._rows.statistics, self._watermarks.holder(), self._watermarks.gap()
+        kept, results = dict(by_owner(rows.kept)), dict(by_owner(rows.results))
+        return GroupProgress(streams, holder, gap, kept, results, self._hot.hottest())
 
     def reached(self) -> dict[str, pa.Scalar]:
         """How far each row query has come: the least W of the streams it reads, as a time.
@@ -345,31 +358,26 @@ class StreamGroup(Lifecycle, Askable):
         self._joins.adopt(self._rows.plan.joined, self._members.next_windows())
         self._joins.resume(held["joins"])
         self._keepers.restore(held["keeps"])
+        self._moved()
 
     def close(self) -> Results:
         """Answer all that is left, and end the streams."""
         self._check()
         before = self._errors()
         found: dict[str, pa.Table] = {}
-        for member in self._members.values():
-            found |= member.engine.close()
-        found |= self._rows.close()
-        found = self._joins.take(found)
-        found |= self._joins.close()
+        with self._slices.lock:
+            for member in self._members.values():
+                found |= member.engine.close()
+            found |= self._rows.close()
+            found = self._joins.take(found)
+            found |= self._joins.close()
+            self._moved()
         self._failure = "the stream is closed: its open windows are answered"
         return self._results(found, 0, before)
 
     def __repr__(self) -> str:
         names = ", ".join(self._members) or "one stream"
         return f"<StreamGroup of {count(len(self._catalog), 'query')} over {names}>"
-
-    def _check_columns(self, name: str, batch: Batch) -> None:
-        """Whether a batch has the columns that row queries read."""
-        finals = self._rows.plan.finals
-        read = [leaf for final in finals for leaf in leaves(final.root) if leaf.stream == name]
-        self._members[name].intake.check_columns(
-            batch, (one for leaf in read for one in leaf.reads)
-        )
 
     def _errors(self) -> Counter[str]:
         found = Counter(self._rows.errors) + self._failed + self._members.errors
@@ -380,15 +388,10 @@ class StreamGroup(Lifecycle, Askable):
         errors = self._errors() - before
         self._check_values(errors)
         row_plan = self._rows.plan
-        empty = {final.name: final.schema for final in row_plan.finals}
-        empty |= {final.name: final.schema for final in row_plan.joined}
-        for plan in self.plan().values():
-            empty |= {final.name: plan.result_schema(final) for final in plan.finals}
+        empty = result_schemas(row_plan, self.plan().values())
         answers = {}
         for query in self._catalog:
-            table = found.get(query.name)
-            if table is None:
-                table = empty[query.name].empty_table()
+            table = found[query.name] if query.name in found else empty[query.name].empty_table()
             answers[query.name] = TableAnswer(table, self._restore)
         plan_of = row_plan if row_plan.finals or row_plan.joined else None
         return Results(answers, self.plan(), rows=rows, errors=errors, row_plan=plan_of)

@@ -179,6 +179,8 @@ class Keeper:
             {name: member.replica.version for name, member in self._members.slices.items()},
             {name: latest.version for name, latest in self._members.rows.items()},
         )
+        # Whoever asks first need not make it.
+        _ = self.versions.kept
 
     def explain(self) -> str:
         """What is kept, and what that takes."""

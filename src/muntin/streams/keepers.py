@@ -106,6 +106,10 @@ class Keepers:
             keeper.advance(self._moment(clocks[name]))
         self._publish()
 
+    def moments(self, clocks: Mapping[str, StreamClock]) -> dict[str, Moment]:
+        """Where each stream is."""
+        return {name: self._moment(clock) for name, clock in clocks.items()}
+
     def _moment(self, clock: StreamClock) -> Moment:
         return Moment(self._batches, clock.seen, clock.watermark)
 

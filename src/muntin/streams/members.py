@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from muntin.errors import DataError, did_you_mean
 from muntin.expressions.zones import Zone
 from muntin.frames import read_frame
 from muntin.plan import SharedPlan
-from muntin.plan.operators import RowPlan, StreamSchema
+from muntin.plan.operators import RowPlan, StreamSchema, leaves
 from muntin.planner.rows import SAMPLE, StreamRate
 from muntin.planner.steps.bind import bind_query
 from muntin.queries import AnyQuery, Query
@@ -138,6 +138,7 @@ class Members(dict[str, Member]):
                 seen=own.seen,
                 idle=name in silent,
                 aggregates=done,
+                plain=member.engine.plan.timeline.plain,
             )
         return found
 
@@ -191,3 +192,20 @@ def rows_of_relation(schema: pa.Schema, frame: Any) -> pa.Table:
         raise DataError(
             f"the rows do not have the types of the relation: {error}", hint="cast them first"
         ) from error
+
+
+def columns_read(plan: RowPlan, stream: str) -> Iterator[str]:
+    """The columns of a stream that row queries read."""
+    for final in plan.finals:
+        for leaf in leaves(final.root):
+            if leaf.stream == stream:
+                yield from leaf.reads
+
+
+def result_schemas(rows: RowPlan, plans: Iterable[SharedPlan]) -> dict[str, pa.Schema]:
+    """The columns of all results, by query."""
+    found = {final.name: final.schema for final in rows.finals}
+    found |= {final.name: final.schema for final in rows.joined}
+    for plan in plans:
+        found |= {final.name: plan.result_schema(final) for final in plan.finals}
+    return found

@@ -8,20 +8,22 @@ from muntin.counts import RowCounts
 from muntin.display import count
 from muntin.engine import Progress
 from muntin.operators.hot_keys import HotKey
+from muntin.windows import distance_text, moment_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamProgress(RowCounts):
     """How far one stream has come, and what came of its rows.
 
-    ``watermark`` and ``seen`` are ticks, None before the first row; ``aggregates`` is what the
-    engine of its aggregates has done and keeps.
+    ``watermark`` and ``seen`` are ticks, None before the first row: ``plain`` numbers, or
+    microseconds. ``aggregates`` is what the engine of its aggregates has done and keeps.
     """
 
     watermark: int | None
     seen: int | None
     idle: bool
     aggregates: Progress
+    plain: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,17 @@ class GroupProgress:
     def __str__(self) -> str:
         lines = []
         for name, each in self.streams.items():
-            mark = "nothing yet" if each.watermark is None else f"W {each.watermark:,}"
+            mark = "nothing yet" if each.watermark is None else f"W {_moment(each)}"
             late = f", {count(each.late_rows, 'late row')}" if each.late_rows else ""
             note = ", idle" if each.idle else ""
             lines.append(f"{name or 'stream'}: {count(each.rows, 'row')}{late}, {mark}{note}")
         if self.holder is not None:
-            lines.append(f"{self.holder} holds the others back, by {self.gap:,}")
+            plain = self.streams[self.holder].plain
+            apart = f"{self.gap:,}" if plain else distance_text(self.gap)
+            lines.append(f"{self.holder} holds the others back, by {apart}")
         return "\n".join(lines)
+
+
+def _moment(stream: StreamProgress) -> str:
+    tick = stream.watermark or 0
+    return f"{tick:,}" if stream.plain else moment_text(tick)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 
@@ -14,8 +14,10 @@ from muntin.engine import Progress
 from muntin.engine.slices.snapshot import token_of
 from muntin.engine.slices.store import REMEMBERED
 from muntin.errors import DataError, Problem, QueryError
-from muntin.frames import read_frame
+from muntin.faults import is_fail
+from muntin.frames import read_frame, read_tables
 from muntin.plan import SharedPlan
+from muntin.planner.sharing import Optimizer
 from muntin.queries import (
     AnyKeep,
     Catalog,
@@ -34,9 +36,10 @@ from muntin.streams.intake import Intake
 from muntin.streams.keeper import Keeper
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
-from muntin.streams.query_slices import QuerySlices
-from muntin.streams.snapshots import packed, token_in
+from muntin.streams.query_slices import QuerySlices, asking_of
+from muntin.streams.snapshots import packed, token_in, unpacked
 from muntin.synopses import Askable, Asking, Moment
+from muntin.windows import DurationLike, duration
 
 
 class Stream(Lifecycle, Askable):
@@ -67,19 +70,58 @@ class Stream(Lifecycle, Askable):
         plan = engine.plan
         self._keeper = keeper or Keeper(plan.source, plan.timeline.column, plan.zone, engine.tables)
         self._slices = QuerySlices(engine)
-        self._asking = Asking(
+        self._asking = asking_of(
             lambda: self._keeper.versions,
+            self._slices.versions,
             self._keeper.schemas,
+            several=False,
             restore=lambda: self._restore,
-            others=Asking(
-                self._slices.versions, self._keeper.schemas, restore=lambda: self._restore
-            ),
         )
         # The plans of the last snapshots, by their tokens.
         self._plans: dict[bytes, SharedPlan] = {}
         # What was kept at them: the blocks of each keep, by number.
         self._blocks: dict[bytes, dict[int, set[int]]] = {}
         check_sources(self._catalog, name)
+
+    @classmethod
+    def restore(
+        cls,
+        data: bytes | Sequence[bytes],
+        tables: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        on_error: Literal["null", "fail"] = "null",
+        on_bad_row: Literal["skip", "fail"] = "skip",
+        max_ahead: DurationLike | None = "1 day",
+    ) -> Self:
+        """A stream that resumes from snapshots alone: they hold queries, columns and keeps.
+
+        Args:
+            data: What :meth:`snapshot` gave: a whole one, or a list of a whole one and those since.
+            tables: The frames that its queries join, by name, which snapshots do not hold.
+            name: As in :func:`muntin.stream`, like those that follow.
+            on_error: What a value that fails does.
+            on_bad_row: What a row without a time that can be used does.
+            max_ahead: How far ahead of the clock a time may be.
+
+        >>> import muntin
+        >>> query = "SELECT sum(vol) AS vol FROM trades [RANGE 10 SLIDE 5]"
+        >>> stream = muntin.stream(query, {"ts": "int64", "vol": "int64"})
+        >>> answers = stream.feed(pa.table({"ts": [1, 4], "vol": [10, 20]}))
+        >>> resumed = muntin.Stream.restore(stream.snapshot())
+        >>> resumed.feed(pa.table({"ts": [10], "vol": [1]}))["q1"]["vol"].to_pylist()
+        [30, 30]
+        """
+        is_fail("on_error", on_error, "null")
+        is_fail("on_bad_row", on_bad_row, "skip")
+        plan, states, kept = unpacked(data)
+        joined = read_tables(tables, plan.zone.name)
+        engine = LiveEngine.restore(plan, states, tables=joined, optimizer=Optimizer("auto"))
+        engine.threads = pa.cpu_count()
+        ahead = None if max_ahead is None else duration(max_ahead)
+        opened = cls(engine, name=name, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead)
+        opened.resume_keeps(kept)
+        return opened
 
     def feed(self, batch: Any) -> Results:
         """Take in a batch, and answer the windows that it makes due.

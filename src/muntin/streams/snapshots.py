@@ -84,6 +84,11 @@ def token_in(snapshot: Any) -> bytes:
             hint="give what Stream.snapshot() returned",
         )
     head = bytes(snapshot[: _CHECK.stop])
+    if head.startswith(_GROUP_MARK):
+        raise DataError(
+            "this is a snapshot of several streams",
+            hint="resume it with muntin.stream(queries, schemas, time=..., snapshot=data)",
+        )
     if not head.startswith(_MARK):
         raise DataError(
             "these bytes are not the snapshot of a stream, or of another version of Muntin",

@@ -11,6 +11,7 @@ from muntin.errors import DataError
 from muntin.expressions.zones import Zone
 from muntin.plan import SharedPlan, Timeline
 from muntin.plan.operators import StreamSchema
+from muntin.plan.timeline import check_one_clock
 from muntin.planner.rows import row_plan
 from muntin.planner.sharing import Optimizer
 from muntin.queries import AnyQuery, RowQuery
@@ -27,6 +28,8 @@ def open_group(
     *,
     times: Mapping[str, str],
     lateness: Mapping[str, DurationLike],
+    idle: Mapping[str, DurationLike | None],
+    advance_when_idle: Mapping[str, DurationLike | None],
     tables: Mapping[str, pa.Table],
     zone: Zone,
     build: Callable[..., SharedPlan],
@@ -42,6 +45,8 @@ def open_group(
         schemas: The columns of each stream.
         times: The time column of each stream.
         lateness: How far rows of each stream may be out of order.
+        idle: How long each may be silent before it holds the others back no longer.
+        advance_when_idle: How long each may be silent before the clock moves it.
         tables: What aggregates may join.
         zone: Where local times are asked for.
         build: What makes a plan of queries, a schema and a time column.
@@ -58,6 +63,14 @@ def open_group(
         name: StreamSchema(schema, Timeline.of(schema, times[name]))
         for name, schema in schemas.items()
     }
+    lines = {name: each.timeline for name, each in streams.items()}
+    options["idle"] = {name: line.silence("idle", idle[name]) for name, line in lines.items()}
+    options["by_clock"] = {
+        name: line.silence("advance_when_idle", advance_when_idle[name])
+        for name, line in lines.items()
+    }
+    if any(each is not None for each in idle.values()):
+        check_one_clock(lines)
     rows = [query for query in queries if isinstance(query, RowQuery)]
     static = {name: table.schema for name, table in tables.items()}
     known = streams | relation_schemas(streams, relations)

@@ -1,6 +1,12 @@
 """Windows over time or rows, the slices they cut, and the manager that shares those slices."""
 
-from muntin.windows.duration import DurationLike, duration, duration_text
+from muntin.windows.duration import (
+    DurationLike,
+    distance_text,
+    duration,
+    duration_text,
+    moment_text,
+)
 from muntin.windows.edges import (
     SLICINGS,
     TIME_LIMIT,
@@ -28,11 +34,13 @@ __all__ = [
     "compose",
     "cut_classes",
     "cutty",
+    "distance_text",
     "duration",
     "duration_text",
     "edge_after",
     "edge_until",
     "edges_between",
+    "moment_text",
     "next_edge",
     "pairs",
     "panes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import groupby
 from typing import TypeAlias, TypeGuard
@@ -74,6 +74,34 @@ def duration_text(microseconds: int) -> str:
     name, length = next(unit for unit in SHOWN_UNITS if microseconds % unit[1] == 0)
     count = microseconds // length
     return f"{count} {name}" if abs(count) == 1 else f"{count} {name}s"
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def distance_text(microseconds: int) -> str:
+    """How far two times are apart, to the second where it is that far.
+
+    >>> distance_text(90_000_017), distance_text(1_500)
+    ('90 seconds', '1500 microseconds')
+    """
+    second = 1_000_000
+    if abs(microseconds) < second:
+        return duration_text(microseconds)
+    return duration_text(round(microseconds / second) * second)
+
+
+def moment_text(tick: int) -> str:
+    """A tick of a time column that holds times, as a time of day; far years as a number.
+
+    >>> moment_text(1_381_152_600_000_000)
+    '2013-10-07 13:30:00'
+    """
+    try:
+        moment = _EPOCH + timedelta(microseconds=tick)
+    except OverflowError:
+        return f"{tick:,}"
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def _from_timedelta(value: timedelta) -> Fraction:
