@@ -34,7 +34,8 @@ CREATE QUERY turnover AS SELECT sum(price * vol) AS value, stddev(price) AS spre
 CREATE QUERY vwap AS SELECT symbol, sum(price * vol) / sum(vol) AS vwap, count(*) AS n
   FROM trades [RANGE '10 minutes' SLIDE '3 minutes'] GROUP BY symbol;
 """
-# Rows with lifetimes: they meet in buckets of their own, those of hot symbols in several.
+# Rows with lifetimes: they meet in buckets of their own, those of hot symbols in several. The last
+# aggregates a join whose groups span buckets, which the driver puts together.
 ROWS = """
 CREATE QUERY pairs WITH (skew = 'replicate') AS SELECT x.symbol, x.vol, y.vol AS other
   FROM trades [RANGE '2 minutes'] x
@@ -43,6 +44,9 @@ CREATE QUERY alone AS SELECT t.symbol, t.price FROM trades [RANGE '3 minutes'] t
   WHERE NOT EXISTS (SELECT 1 FROM trades [RANGE '1 minute'] u
                     WHERE u.symbol = t.symbol AND u.price > t.price);
 CREATE QUERY active AS SELECT DISTINCT symbol FROM trades [RANGE '20 seconds'];
+CREATE QUERY crossed AS SELECT x.exchange, count(*) AS n, sum(y.price) AS total
+  FROM trades [RANGE '2 minutes' SLIDE '1 minute'] x
+  JOIN trades [RANGE '1 minute'] y ON x.symbol = y.symbol GROUP BY x.exchange;
 """
 EXTRA = """CREATE QUERY extra_{0} AS SELECT symbol, sum(price) AS total, max(vol) AS largest
   FROM trades [RANGE '{1} minutes' SLIDE '2 minutes'] WHERE vol > {0}00 GROUP BY symbol"""

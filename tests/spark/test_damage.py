@@ -104,10 +104,10 @@ def test_every_damage_to_every_file_is_seen(
 @pytest.mark.parametrize(
     ("path", "kind", "words"),
     [
-        (f"spark/state/0/0/{LAST + 1}.changelog", "truncated", "refused"),
-        (f"spark/state/0/1/{LAST + 1}.changelog", "altered", "refused"),
+        (f"spark/state/0/0/{LAST + 1}.delta", "truncated", "refused"),
+        (f"spark/state/0/1/{LAST + 1}.delta", "altered", "refused"),
         (f"spark/commits/{LAST}", "deleted", "same"),
-        (f"spark/state/0/1/{LAST + 1}.changelog", "swapped", r"refused: the state of bucket \d"),
+        (f"spark/state/0/1/{LAST + 1}.delta", "swapped", r"refused: the state of bucket \d"),
     ],
 )
 def test_spark_starts_again_after_damage(

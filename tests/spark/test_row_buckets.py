@@ -20,7 +20,7 @@ from muntin.operators.feeds import FeedSplitter
 from muntin.operators.hot_keys import Key, KeySample
 from muntin.operators.splits import Heat, Reached, SplitKey, decided, lanes_of
 from muntin.operators.state import keys, snapshot
-from muntin.plan.operators import Exists, Join, RowFinal, RowPlan
+from muntin.plan.operators import Difference, Exists, Join, RowFinal, RowPlan
 from muntin.plan.routes import RoutedPlan
 from muntin.planner.rows import routed, row_plan
 from muntin.queries import RowQuery, all_queries
@@ -187,6 +187,7 @@ def few_news(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(head, "_LEAST", 600)
     monkeypatch.setattr(head, "_FEWEST", 2)
     monkeypatch.setattr(head, "_RECENT", 1)
+    monkeypatch.setattr(row_bucket, "_FEWEST", 2)
     monkeypatch.setattr(row_bucket, "_ROWS_APART", 2)
     monkeypatch.setattr(snapshot, "_SMALL", 8)
 
@@ -315,6 +316,12 @@ def absence_plan(length: int) -> RoutedPlan:
     return routed(RowPlan(STREAMS, (RowFinal("q", node, TIME, output="final"),)))
 
 
+def except_plan(length: int) -> RoutedPlan:
+    """Values of one stream that another does not have, all of which live for so long."""
+    node = Difference(leaf("a", length), leaf("b", length // 2), "except")
+    return routed(RowPlan(STREAMS, (RowFinal("q", node, TIME, output="final"),)))
+
+
 def join_plan(length: int) -> RoutedPlan:
     """A join whose rows live for so long."""
     sides = (leaf("a", length), leaf("b", length))
@@ -329,6 +336,11 @@ def join_plan(length: int) -> RoutedPlan:
 
 def written(folder: Path, plan: RoutedPlan, batches: int) -> list[int]:
     """Bytes that each batch writes for a plan."""
+    return measured(folder, plan, batches)[0]
+
+
+def measured(folder: Path, plan: RoutedPlan, batches: int) -> tuple[list[int], int]:
+    """Bytes that each batch writes for a plan, and those of the bases that are there at last."""
     PLANS["join"] = plan
     cluster = Cluster(folder, random.Random(0), 0, workers=1)
     cluster.rng.choice = lambda given: given[0]  # type: ignore[method-assign]
@@ -341,10 +353,11 @@ def written(folder: Path, plan: RoutedPlan, batches: int) -> list[int]:
         before = sum(path.stat().st_size for path in folder.glob("*.state"))
         cluster.run("join", {"a": rows, "b": rows})
         sizes.append(sum(path.stat().st_size for path in folder.glob("*.state")) - before)
-    return sizes
+    heads = [head.Head.of_bytes(held[3]) for held in cluster.states.values()]
+    return sizes, sum(each.base.size for each in heads if each.base is not None)
 
 
-@pytest.mark.parametrize("made", [join_plan, absence_plan])
+@pytest.mark.parametrize("made", [join_plan, absence_plan, except_plan])
 def test_what_a_batch_writes_does_not_grow_with_the_window(
     made: Callable[[int], RoutedPlan], tmp_path: Path
 ) -> None:
@@ -354,3 +367,15 @@ def test_what_a_batch_writes_does_not_grow_with_the_window(
     long = written(tmp_path / "long", made(4_000), 100)
     # Both windows are full after 40 batches.
     assert sum(long[40:]) < 1.5 * sum(short[40:])
+
+
+@pytest.mark.parametrize("made", [join_plan, absence_plan, except_plan])
+def test_what_a_worker_reads_whole_does_not_grow_with_the_window(
+    made: Callable[[int], RoutedPlan], tmp_path: Path
+) -> None:
+    for name in ("short", "long"):
+        (tmp_path / name).mkdir()
+    _, short = measured(tmp_path / "short", made(1_000), 60)
+    _, long = measured(tmp_path / "long", made(4_000), 60)
+    # Names of segments, and those that are too small for a name.
+    assert 0 < long < 2 * short

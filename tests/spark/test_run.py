@@ -19,8 +19,10 @@ from muntin import sinks
 from muntin.api import run
 from muntin.errors import DataError, MuntinError, QueryError
 from muntin.queries import queries
+from muntin.spark.environment.settings import PROVIDER, ROCKSDB
 from muntin.spark.streaming.buckets import Buckets
 from muntin.spark.streaming.driver.handle import Run
+from muntin.spark.streaming.driver.query import SMALL_STATE
 from muntin.testing import assert_same_rows, trades
 from spark.folder_stream import FolderStream, expected, parts, wait_for_batches
 
@@ -227,6 +229,31 @@ def test_restart_goes_on_with_its_queries(
         assert_same_rows(output[name], table)
     with pytest.raises(MuntinError, match="flush=True"):
         run(stream.frame(spark), wider, **options)
+
+
+def test_a_checkpoint_in_rocksdb_goes_on(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark goes on with the store that it notes in a checkpoint, to the last batch."""
+    stream = FolderStream(tmp_path / "in")
+    batches = parts(trades(3000, seed=8, seconds=5000), 3)
+    options = {"sink": sinks.parquet(tmp_path / "out"), "checkpoint": tmp_path / "ck"}
+    stream.put(batches[0])
+    with monkeypatch.context() as patch:
+        patch.setitem(SMALL_STATE, PROVIDER, ROCKSDB)
+        with run(stream.frame(spark), VWAP, partitions=1, **options) as started:
+            wait_for_batches(started, 1)
+    stream.put(batches[1])
+    with run(stream.frame(spark), VWAP, **options) as started:
+        wait_for_batches(started, 2)
+    stream.put(batches[2])
+    started = run(stream.frame(spark), VWAP, **options)
+    wait_for_batches(started, 3)
+    started.stop(flush=True)
+    state = tmp_path / "ck" / "spark" / "state" / "0" / "0"
+    assert {path.suffix for path in state.glob("[0-9]*")} <= {".changelog", ".zip"}
+    answers = expected(batches, [VWAP] * 3, close=True)
+    assert_same_rows(sinks.read(tmp_path / "out")["vwap"], answers["vwap"])
 
 
 @pytest.mark.parametrize(("partitions", "buckets"), [(2, 16), (7, 21), (16, 16)])

@@ -12,6 +12,7 @@ from muntin._cache import kernel_folder
 from muntin.spark.problems import FAULT_HANDLER
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 TIME_ZONE = "spark.sql.session.timeZone"
 ARROW = "spark.sql.execution.arrow.pyspark.enabled"

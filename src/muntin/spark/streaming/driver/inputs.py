@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from muntin.errors import DataError, WindowError, did_you_mean
+from muntin.errors import DataError
 from muntin.expressions.zones import Zone
+from muntin.frames import by_stream
 from muntin.plan import Timeline
+from muntin.plan.timeline import check_one_clock
 from muntin.spark.streaming.driver.source import StreamSource, session_of, stream_source
 from muntin.spark.streaming.driver.watermarks import Pace
 from muntin.spark.streaming.tasks.rows import AsideNames
-from muntin.windows import DurationLike, duration
-from muntin.windows.duration import is_plain
+from muntin.windows import DurationLike
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,10 +101,10 @@ def read_inputs(
     ``started`` is the clock; None for a run that takes in what there is.
     """
     names = list(streams)
-    columns = _by_stream("time", times.column, names, "ts")
-    lateness = _by_stream("lateness", times.lateness, names, 0)
-    idle = _by_stream("idle", times.idle, names, None)
-    clocks = _by_stream("advance_when_idle", times.advance_when_idle, names, None)
+    columns = by_stream("time", times.column, names, "ts")
+    lateness = by_stream("lateness", times.lateness, names, 0)
+    idle = by_stream("idle", times.idle, names, None)
+    clocks = by_stream("advance_when_idle", times.advance_when_idle, names, None)
     found = []
     for place, (name, data) in enumerate(streams.items()):
         source = stream_source(data, zone)
@@ -111,58 +112,13 @@ def read_inputs(
         pace = Pace(
             timeline.lateness(lateness[place]),
             timeline.plain,
-            _positive("idle", idle[place]),
-            _by_clock(timeline, clocks[place]),
+            timeline.silence("idle", idle[place]),
+            timeline.silence("advance_when_idle", clocks[place]),
             started,
         )
         is_alone = name is None or len(streams) == 1
         aside = AsideNames() if is_alone else AsideNames.of_stream(str(name))
         found.append(StreamInput(name, source, timeline, pace, aside))
-    _check_alike(found)
+    if any(each.pace.idle is not None for each in found):
+        check_one_clock({str(each.name): each.timeline for each in found})
     return tuple(found)
-
-
-def _by_stream(option: str, given: Any, names: Sequence[str | None], default: Any) -> list[Any]:
-    """An option of each stream: the same for all, or by name."""
-    if not isinstance(given, Mapping):
-        return [given] * len(names)
-    known = {str(name).lower(): name for name in names if name is not None}
-    for each in given:
-        if str(each).lower() not in known:
-            raise DataError(
-                f"{option} is given for a stream {each!r}, and there is none of that name",
-                hint=did_you_mean(str(each), [str(name) for name in known.values()]),
-            )
-    values = {str(each).lower(): value for each, value in given.items()}
-    return [values.get(str(name).lower(), default) for name in names]
-
-
-def _positive(option: str, limit: DurationLike | None) -> int | None:
-    if limit is None:
-        return None
-    if is_plain(limit) or duration(limit) <= 0:
-        raise WindowError(
-            f"{option} must be a positive duration, not {limit!r}",
-            hint="write it as in '1 minute'",
-        )
-    return duration(limit)
-
-
-def _by_clock(timeline: Timeline, limit: DurationLike | None) -> int | None:
-    if limit is not None and timeline.plain:
-        raise WindowError(
-            f"the time column {timeline.column!r} is a plain integer, which no clock moves",
-            hint="leave out advance_when_idle, or read times from a TIMESTAMP column",
-        )
-    return _positive("advance_when_idle", limit)
-
-
-def _check_alike(inputs: Sequence[StreamInput]) -> None:
-    """Refuse that an idle stream takes a watermark that is of another kind than its times."""
-    plain = {each.timeline.plain: each.name for each in inputs}
-    if len(plain) > 1 and any(each.pace.idle is not None for each in inputs):
-        raise WindowError(
-            f"the times of stream {plain[True]} are numbers and those of stream {plain[False]} "
-            "are not, so an idle one cannot take the watermark of the other",
-            hint="leave out idle=, or give both streams times of one kind",
-        )

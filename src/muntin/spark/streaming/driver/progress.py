@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 
 from muntin.counts import Counts, RowCounts
 from muntin.display import count, html_facts
 from muntin.operators.hot_keys import HotKey
 from muntin.operators.splits import KeySplit
-from muntin.windows import duration_text
+from muntin.windows import distance_text, duration_text, moment_text
 
 _DAY = 86_400  # seconds
 _NEVER = -(2**63)  # before every watermark
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,7 @@ class RunProgress(Counts):
             return f"{self.held_by} has no row so far and holds the others back"
         if self.gap is None:
             return f"{self.held_by} holds the others back"
-        seconds = round(self.gap / 1e6)
-        apart = f"{self.gap:,}" if self.lag is None else duration_text(seconds * 1_000_000)
+        apart = f"{self.gap:,}" if self.lag is None else distance_text(self.gap)
         return f"{self.held_by} is {apart} behind the stream that is furthest"
 
     def __str__(self) -> str:
@@ -176,16 +173,3 @@ class RunProgress(Counts):
                 **({} if self.held_by is None else {"held back by": self.held_by}),
             },
         )
-
-
-def moment_text(tick: int) -> str:
-    """A tick of a time column that holds times, as a time of day; far years as a number.
-
-    >>> moment_text(1_381_152_600_000_000)
-    '2013-10-07 13:30:00'
-    """
-    try:
-        moment = _EPOCH + timedelta(microseconds=tick)
-    except OverflowError:
-        return f"{tick:,}"
-    return f"{moment:%Y-%m-%d %H:%M:%S}"

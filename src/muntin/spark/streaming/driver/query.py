@@ -10,7 +10,7 @@ from threading import Condition
 from typing import TYPE_CHECKING, Any
 
 from muntin.sinks import Writer
-from muntin.spark.environment.settings import PROVIDER, ROCKSDB, TO_WORKERS
+from muntin.spark.environment.settings import IN_MEMORY, PROVIDER, TO_WORKERS
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
 from muntin.spark.streaming.checkpoint.records import KEPT
 from muntin.spark.streaming.driver.heartbeat import Heartbeat
@@ -33,9 +33,23 @@ LOCAL_FILES = {
     # As many as there are records of: files that older states name are removed.
     "spark.sql.streaming.minBatchesToRetain": str(KEPT),
 }
+# Spark keeps a row of a few kilobytes for each bucket. In its memory, with a file for what a batch
+# has changed, these are at hand; RocksDB takes longer to open and to commit than all else a task
+# does in the JVM. A checkpoint that was begun with RocksDB stays with it, as Spark notes there.
+SMALL_STATE = {
+    PROVIDER: IN_MEMORY,
+    # Small batches then write what changed, not a copy of the whole store.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
 # Where workers read files, the JVM has a row for each file and for each bucket: generating code for
-# every batch, and compiling it, takes longer than these rows do.
-FEW_ROWS = {"spark.sql.codegen.wholeStage": "false"}
+# every batch and task, and compiling it, takes longer than these rows do.
+FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # It tells whether a task that is run again sends other rows, and reads all that is sent for it.
+    # Whoever reads a file again sends the same; a frame may not.
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+}
 OnBatch = Callable[["DataFrame", int], None]
 _PATIENCE = 60.0  # seconds that Spark may take to commit a batch that has come to its end
 _NAP = 0.01
@@ -81,14 +95,11 @@ class StreamDriver:
         self.columns = [frozenset(each) for each in columns]
         self._is_halting = False
         session = self._inputs[0].source.session
-        chosen = session.conf.getAll
         settings = {
             "spark.sql.shuffle.partitions": str(self._checkpoint.buckets.partitions),
-            PROVIDER: ROCKSDB,
-            # Small batches then write what changed, not a copy of the whole store.
-            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+            **SMALL_STATE,
             **LOCAL_FILES,
-            **{name: chosen.get(name, value) for name, value in self._preferred().items()},
+            **{name: _chosen(session, name, value) for name, value in self._preferred().items()},
         }
         if self._heartbeat is not None:
             self._heartbeat.prepare()
@@ -184,6 +195,11 @@ def _wait_for_interrupt(session: SparkSession) -> None:
     assert jvm is not None
     while True:
         jvm.java.lang.Thread.sleep(1000)
+
+
+def _chosen(session: SparkSession, name: str, value: str) -> str:
+    """A setting as the session has it, or a value where nobody has set it."""
+    return str(session.conf.get(name, value))
 
 
 @contextmanager

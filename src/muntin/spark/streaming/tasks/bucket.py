@@ -105,7 +105,7 @@ class Bucket:
         entries = sum(batch.starts.size for batch in self._taken)
         # A batch that brings more than is kept is all in the base.
         self._is_bulk = entries > self.head.entries
-        self._is_rebased |= self._is_bulk or (entries > 0 and self.head.wants_base)
+        self._is_rebased |= self._is_bulk or (entries > 0 and self.head.wants_base())
         self.head.entries += entries
         seen = max(latest, NO_TIME if record.seen is None else record.seen)
         reached = record.reached(None if latest == NO_TIME else latest)

@@ -98,16 +98,15 @@ class Head:
         """The news that are not in the base."""
         return self.since(-1 if self.base is None else self.base.last)
 
-    @property
-    def wants_base(self) -> bool:
-        """Whether the news outweigh the base.
+    def wants_base(self, fewest: int | None = None) -> bool:
+        """Whether the news outweigh the base, and are of so many batches.
 
         It follows from what the batch before has left, so that all attempts at a batch agree.
         """
         news = self.unmerged
         weight = _LEAST if self.base is None else max(self.base.size, _LEAST)
         brought = sum(1 if piece.level == 0 else _FEWEST for piece in news)
-        return brought >= _FEWEST and sum(each.size for each in news) >= weight
+        return brought >= (fewest or _FEWEST) and sum(each.size for each in news) >= weight
 
     def rebase(self, base: Piece, *, keep: bool) -> None:
         """Go on from a base; of the news before it, the most recent may be kept."""

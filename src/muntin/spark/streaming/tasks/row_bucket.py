@@ -24,6 +24,7 @@ from muntin.errors import DataError
 from muntin.operators import RowEngine, segment_bytes, segment_of
 from muntin.operators.feeds import gathered_feeds
 from muntin.operators.state.segments import Segment
+from muntin.operators.state.snapshot import OtherFormatError
 from muntin.plan.joined import by_owner
 from muntin.plan.operators import RowPlan
 from muntin.plan.routes import RoutedPlan
@@ -38,11 +39,18 @@ from muntin.spark.streaming.tasks.stage_a import Parcel
 
 # A segment of fewer rows is part of the base.
 _ROWS_APART = 512
+# A base is small where rows lie in segments: it is written after so few batches, as who has no
+# operators at hand feeds them all that came since.
+_FEWEST = 4
 # So many batches of news a worker reads, however small they are, unless a base outweighs them.
 _MOST_NEWS = 32
 # Slices of the sides of joins are written with every base: not more often than so many times
 # what came in, unless the news are that many times too many.
 _FEW_WRITES = 4
+_OTHER_VERSION = (
+    "go on with the version of Muntin that wrote it, or start with an empty checkpoint and another "
+    "folder for results"
+)
 
 
 @dataclass
@@ -266,6 +274,10 @@ class RowBucket:
         try:
             engine = RowEngine.restore(plan.plan, self._get(head.base), inside)
             operators = _Operators(engine, self._restored_share(plan), segments)
+        except OtherFormatError as error:
+            raise CheckpointError(
+                f"{self._whose}, is of another version: {error.message}", hint=_OTHER_VERSION
+            ) from error
         except DataError as error:
             raise CheckpointError(
                 f"{self._whose}, is damaged: {error.message}", hint=RESTORE
@@ -323,7 +335,7 @@ class RowBucket:
             base = 0 if head.base is None else head.base.size
             is_light = brought >= base and _FEW_WRITES * brought >= apart
             return is_light or len(news) >= _FEW_WRITES * _MOST_NEWS
-        return head.wants_base and brought >= apart
+        return head.wants_base(_FEWEST) and brought >= apart
 
     def row(self) -> tuple[str, str, str, bytes] | None:
         """What Spark is to keep; None where that is as it was."""

@@ -27,8 +27,23 @@ from muntin.spark.streaming.tasks.job import Job, current_job, end_task, task_co
 from muntin.spark.streaming.tasks.rows import AsideNames, sort_out
 
 # A heartbeat goes to every bucket; its counts go to the first one of its stream only. To buckets
-# that no stream owns go parcels, and the times of all streams.
-SCHEMA = "bucket int, stream int, partials binary, latest bigint, counts binary"
+# that no stream owns go parcels, and the times of all streams. What a task sends to a bucket may be
+# cut into parts, a row each; the first one has the time and the counts.
+_NAMED = {
+    "bucket": "int",
+    "stream": "int",
+    "task": "int",
+    "part": "int",
+    "partials": "binary",
+    "latest": "bigint",
+    "counts": "binary",
+}
+SCHEMA = ", ".join(f"{name} {kind}" for name, kind in _NAMED.items())
+_ARROW = {"int": pa.int32(), "bigint": pa.int64(), "binary": pa.binary()}
+_TYPES = [_ARROW[kind] for kind in _NAMED.values()]
+# Rows of more bytes are cut. The JVM copies each a few times, into room for twice as much, and
+# where that is half a megabyte or more, its collector, G1, marks the whole heap again and again.
+LONGEST = 1 << 17
 # Spark hands rows over in small batches; stage A has a cost of its own for each.
 _CHUNK = 1 << 18
 
@@ -102,20 +117,18 @@ class MapStage:
         for number, packets in task.packets().items():
             parcel = Parcel(self.stream, task_context().partitionId(), packets)
             blobs[buckets.shared[number]] = parcel.to_bytes()
-        latest = [NO_TIME] * buckets.total
-        for told in (own, buckets.shared):
-            latest[told.start : told.stop] = [report.latest] * len(told)
-        counted: list[bytes | None] = [None] * buckets.total
-        counted[own.start] = report.to_bytes()
-        return pa.RecordBatch.from_pydict(
-            {
-                "bucket": pa.array(buckets.keys, pa.int32()),
-                "stream": pa.array([self.stream] * buckets.total, pa.int32()),
-                "partials": pa.array(blobs, pa.binary()),
-                "latest": pa.array(latest, pa.int64()),
-                "counts": pa.array(counted, pa.binary()),
-            }
-        )
+        counted = report.to_bytes()
+        rows = []
+        for number, (key, blob) in enumerate(zip(buckets.keys, blobs, strict=True)):
+            told = number in own or number in buckets.shared
+            latest = report.latest if told else NO_TIME
+            counts = counted if number == own.start else None
+            for part, data in enumerate(cut(blob)):
+                place = key, self.stream, task_context().partitionId(), part
+                rows.append((*place, data, NO_TIME if part else latest, None if part else counts))
+        columns = zip(*rows, strict=True)
+        arrays = [pa.array(each, kind) for each, kind in zip(columns, _TYPES, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, names=list(_NAMED))
 
 
 class _Task:
@@ -205,6 +218,13 @@ class _Task:
     def _keep(self, name: str, rows: pa.Table) -> None:
         if rows.num_rows:
             self.kept.setdefault(name, []).append(rows)
+
+
+def cut(blob: bytes | None) -> list[bytes | None]:
+    """What a task sends to a bucket, in parts that are not too long; one, if it is nothing."""
+    if blob is None or len(blob) <= LONGEST:
+        return [blob]
+    return [blob[begin : begin + LONGEST] for begin in range(0, len(blob), LONGEST)]
 
 
 def _typed(rows: pa.Table, source: pa.Schema) -> pa.Table:

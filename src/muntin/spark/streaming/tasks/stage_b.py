@@ -40,7 +40,7 @@ class StateStage:
         job = current_job()
         buckets = job.buckets(self.buckets)
         bucket = buckets.numbers[int(key[0])]
-        news = _collect(frames)
+        news = collected(frames)
         seen, partition = news.report, bucket % buckets.partitions
         kept: Bucket | RowBucket
         answered: Answered | RowAnswers
@@ -145,7 +145,7 @@ def _united(parts: Sequence[pa.Table]) -> pa.Table:
 
 
 @dataclass
-class _Collected:
+class Collected:
     """What the map tasks have for a bucket: blobs, a report, each stream's largest time."""
 
     blobs: list[bytes] = field(default_factory=list)
@@ -153,15 +153,24 @@ class _Collected:
     latest: dict[int, int] = field(default_factory=dict)
 
 
-def _collect(frames: Iterable[pd.DataFrame]) -> _Collected:
-    found = _Collected()
+def collected(frames: Iterable[pd.DataFrame]) -> Collected:
+    """What a bucket is sent, whatever order its rows come in."""
+    found = Collected()
+    # By stream and task, the parts of what each sent.
+    blobs: dict[tuple[int, int], dict[int, bytes]] = {}
     for frame in frames:
-        found.blobs += [bytes(blob) for blob in frame["partials"] if blob is not None]
+        labels = (frame[name] for name in ("stream", "task", "part"))
+        for stream, task, part, data in zip(*labels, frame["partials"], strict=True):
+            if data is not None:
+                blobs.setdefault((int(stream), int(task)), {})[int(part)] = data
         for stream, latest in zip(frame["stream"], frame["latest"], strict=True):
             if latest > NO_TIME:
                 found.latest[int(stream)] = max(found.latest.get(int(stream), NO_TIME), int(latest))
         for data in frame["counts"]:
             if data is not None:
                 found.report.add_bytes(bytes(data))
+    found.blobs = [
+        b"".join(data for _, data in sorted(parts.items())) for _, parts in sorted(blobs.items())
+    ]
     found.report.latest = max(found.latest.values(), default=NO_TIME)
     return found
