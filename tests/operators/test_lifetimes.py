@@ -111,21 +111,18 @@ def test_distinct_goes_on_to_the_latest_end() -> None:
     assert lives(Distinct(both), rows, output="final") == [(0, 14)]
 
 
-def test_distinct_keeps_two_ends_per_value() -> None:
-    node = Distinct(leaf("a", 10))
-    pieces = Pieces(node, 10)
-    times = np.arange(0, 400) // 4
-    rows = Rows(
-        (pa.array(times % 7 * 1.0), pa.array(["x"] * 400), pa.array([0] * 400)),
-        np.arange(400),
-        times,
-        times + 10,
-    )
+@pytest.mark.parametrize("count", [7, 20_000])
+def test_distinct_keeps_two_ends_per_value(count: int) -> None:
+    # Every value comes three times in each piece.
+    pieces = Pieces(Distinct(leaf("a", 10)), 10)
+    values = pa.array(np.arange(count) * 1.0), pa.array(["x"] * count), pa.array([0] * count)
     most = 0
-    for begin in range(0, 400, 4):
-        pieces.step([Changes.births(rows.slice(begin, begin + 4))], [begin // 4 + 1])
-        most = max(most, pieces.stored)
-    assert 7 < most <= 2 * 7
+    for time in range(0, 90, 4):
+        times = np.full(count, time)
+        rows = Rows(values, np.arange(count), times, times + 10)
+        pieces.step([Changes.births(rows)], [time + 1])
+        most = max(most, pieces.kept)
+    assert count <= most <= 2 * count
 
 
 def test_bag_difference_hides_for_a_hidden_row_that_ends() -> None:

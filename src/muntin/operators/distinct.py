@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from muntin._compiled import compiled
 from muntin._typing import Ints
-from muntin.operators.rows import ALWAYS, Changes, Rows
-from muntin.operators.state.calendar import Calendar
-from muntin.operators.state.keys import KeyTable, check_keys, grown
+from muntin.operators.rows import ALWAYS, NONE, Changes, Columns, Route, Rows
+from muntin.operators.state import keys
+from muntin.operators.state.live_rows import by_end, ending
+from muntin.operators.state.newest import Newest, all_of, newest_of
 from muntin.operators.state.pending import Pending
-from muntin.operators.state.radix_sort import order_of_codes
+from muntin.operators.state.radix_sort import order_of
+from muntin.operators.state.segments import Segment, begins_of
 from muntin.plan.operators import Distinct
 
 
@@ -23,57 +26,170 @@ class Pieces:
     to the latest end of the rows then alive. So two numbers are kept per value, whatever the
     number of its rows: the end of the piece, and the latest end. The thesis keeps the newest row
     instead, which is wrong where a newer row can end before an older one.
+
+    They stand in records that never change, and where one of them does, in another record: on Spark
+    these lie in files that are written once. A record is over when its piece has ended: there is a
+    newer one then, or the value is gone. Its ``end`` is that of the piece, its ``start`` the latest
+    end: newer records of a value come after older ones by either.
     """
 
-    STATE = ("_pending", "_table", "_calendar", "_next", "_shown", "_latest")
+    STATE = ("_pending", "_records", "_next", "_reached", "_shown", "_exact")
 
     def __init__(self, node: Distinct, lifetime: int) -> None:
-        types = [field.type for field in node.schema]
-        check_keys(types, "DISTINCT")
+        self._types = [field.type for field in node.schema]
+        keys.check_keys(self._types, "DISTINCT")
+        self._none = Rows.none(node.schema)
         self._pending = Pending()
-        self._table = KeyTable(types)
-        self._calendar = Calendar(lifetime // 8)
+        self._records = Newest(lifetime)
         self._next = 0
-        # By value: the end of the piece that is shown, and the latest end of all its rows.
-        self._shown = self._latest = np.empty(0, np.int64)
+        self._reached = ALWAYS
+        # How many values are shown.
+        self._shown = 0
+        # Whether equal hashes prove equal values.
+        self._exact = True
 
     @property
     def kept(self) -> int:
         """How many rows are kept: one or two for each value, and those that wait."""
-        return len(self._pending) + self.stored
-
-    @property
-    def stored(self) -> int:
-        """How many ends are kept: that of each piece, and a later one where there is one."""
-        shown = self._shown[: self._table.size]
-        latest = self._latest[: self._table.size]
-        return int((shown > ALWAYS).sum() + (latest > shown).sum())
+        return len(self._pending) + len(self._records)
 
     def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
         """The pieces that begin below the watermark."""
         watermark = bounds[0]
         rows = self._pending.release(inputs[0], watermark).born
-        codes = self._table.codes(rows.columns, len(rows))
-        if self._table.size > self._shown.size:
-            self._shown = grown(self._shown, self._table.size, ALWAYS)
-            self._latest = grown(self._latest, self._table.size, ALWAYS)
-        _, due, _ = self._calendar.pop(watermark)
-        # Rows are in order of their starts, and stay so within a value.
-        order = order_of_codes(codes, self._table.size)
-        grouped = codes[order]
-        touched = merged(grouped, due[order_of_codes(due, self._table.size)])
+        if watermark <= self._reached:
+            return Changes.births(self._none)
+        held = self._records.all()
+        known = _Known(tuple(map(keys.canonical, rows.columns)), held)
+        touched = self._touched(rows, known, watermark)
+        shown, latest = known.ends(touched.records)
+        before = shown.copy(), latest.copy()
+        order = touched.order
         found, starts, ends = next_pieces(
-            *(touched, grouped, rows.start[order], rows.end[order]),
-            *(self._shown, self._latest, watermark),
+            touched.codes, rows.start[order], rows.end[order], shown, latest, watermark
         )
         ids = np.arange(self._next, self._next + found.size)
         self._next += found.size
-        born = Rows(self._table.values(found), ids, starts, ends)
-        gone = touched[self._shown[touched] == ALWAYS]
-        self._table.release(gone)
-        shown = touched[self._shown[touched] > ALWAYS]
-        self._calendar.add(self._shown[shown], shown, shown)
+        born = Rows(known.columns(touched.places[found]), ids, starts, ends)
+        is_shown = shown > ALWAYS
+        changed = np.flatnonzero(is_shown & ((shown != before[0]) | (latest != before[1])))
+        values = known.columns(touched.places[changed])
+        latest = latest[changed]
+        records = Rows(values, latest, latest, shown[changed])
+        # What ends at the watermark may go on: it is over once that is passed.
+        self._records.keep(by_end(touched.hashes[changed], records), watermark - 1)
+        self._shown += int(is_shown.sum() - (before[0] > ALWAYS).sum())
+        self._records.compact(self._shown, watermark)
+        self._reached = watermark
         return Changes.births(born)
+
+    def _touched(self, rows: Rows, known: _Known, watermark: int) -> _Touched:
+        """The values of new rows, and those whose piece has ended."""
+        hashes, exact = keys.hash_columns(known.fresh, len(rows))
+        self._exact = self._exact and exact
+        order, hashes = order_of(hashes, rows.start)
+        due = ending(known.held, self._reached - 1, watermark - 1)
+        heads = np.ones(hashes.size, np.bool_)
+        heads[1:] = hashes[1:] != hashes[:-1]
+        theirs = known.hashes(due)
+        wanted = merged(hashes[heads], np.sort(theirs))
+        records = newest_of(known.held, wanted, self._reached)
+        own = np.searchsorted(wanted, hashes[heads])
+        first = np.full(wanted.size, -1)
+        first[own] = order[heads]
+        codes = own[np.cumsum(heads) - 1]
+        found = _Touched(wanted, order, codes, first, records, len(rows))
+        if self._exact:
+            return found
+        # Rows, and what is known of their values, must be of one value where their hashes are.
+        both = np.flatnonzero((first >= 0) & (records >= 0))
+        last = records[np.searchsorted(wanted, theirs)]
+        pairs = (
+            (order, first[codes]),
+            (first[both], len(rows) + records[both]),
+            (len(rows) + due, len(rows) + last),
+        )
+        one, other = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        other, one = other[one != other], one[one != other]
+        if keys.equal_rows(known.columns(one), known.columns(other), one.size).all():
+            return found
+        return self._told_apart(rows, known, wanted)
+
+    def _told_apart(self, rows: Rows, known: _Known, hashes: Ints) -> _Touched:
+        """All values with some hashes, where several values have the same."""
+        count = len(rows)
+        records = all_of(known.held, hashes, self._reached)
+        places = np.concatenate((np.arange(count), count + records))
+        columns = known.columns(places)
+        codes = keys.KeyTable(self._types).codes(columns, places.size)
+        order = np.lexsort((rows.start, codes[:count]))
+        shown, latest = known.ends(records)
+        by_age = np.lexsort((latest, shown, codes[count:]))
+        first, newest = (np.full(codes.max(initial=-1) + 1, -1) for _ in range(2))
+        # Of several that are written to one place, the last stays.
+        first[codes[order[::-1]]] = order[::-1]
+        newest[codes[count:][by_age]] = records[by_age]
+        found = _Touched(first, order, codes[order], first, newest, count)
+        hashes, _ = keys.hash_columns(known.columns(found.places), first.size)
+        return replace(found, hashes=hashes)
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """Values that are looked at, by number, and the order of new rows by their values and starts.
+
+    Attributes:
+        hashes: Of each value.
+        order: Of the new rows.
+        codes: The number of each new row's value, in that order.
+        first: By value, its first new row, or -1.
+        records: By value, where its newest record stands, or -1.
+        rows: How many new rows there are.
+    """
+
+    hashes: Ints
+    order: Ints
+    codes: Ints
+    first: Ints
+    records: Ints
+    rows: int
+
+    @property
+    def places(self) -> Ints:
+        """Where each value stands: at a new row, or behind these, at its record."""
+        return np.where(self.first >= 0, self.first, self.rows + self.records)
+
+
+class _Known:
+    """New rows and segments of records, numbered through."""
+
+    def __init__(self, fresh: Columns, held: list[Segment]) -> None:
+        self.fresh, self.held = fresh, held
+        self._begins = begins_of(held)
+        count = len(fresh[0])
+        self._all = np.concatenate(([0], count + self._begins))
+
+    def columns(self, places: Ints) -> Columns:
+        """Values, of new rows and then of records."""
+        tables = [self.fresh, *(each.rows.columns for each in self.held)]
+        route = Route.of(self._all, places)
+        return tuple(route.column(arrays) for arrays in zip(*tables, strict=True))
+
+    def hashes(self, places: Ints) -> Ints:
+        """The hashes of some records."""
+        if not places.size:
+            return NONE
+        return Route.of(self._begins, places).ints([each.hashes for each in self.held])
+
+    def ends(self, places: Ints) -> tuple[Ints, Ints]:
+        """The end of the piece and the latest end that some records have; ALWAYS for -1."""
+        shown, latest = (np.full(places.size, ALWAYS) for _ in range(2))
+        some = np.flatnonzero(places >= 0)
+        if some.size:
+            route = Route.of(self._begins, places[some])
+            shown[some] = route.ints([each.end for each in self.held])
+            latest[some] = route.ints([each.start for each in self.held])
+        return shown, latest
 
 
 @compiled
@@ -96,7 +212,6 @@ def merged(one: Ints, other: Ints) -> Ints:
 
 @compiled
 def next_pieces(
-    touched: Ints,
     codes: Ints,
     start: Ints,
     end: Ints,
@@ -106,15 +221,15 @@ def next_pieces(
 ) -> tuple[Ints, Ints, Ints]:
     """The pieces that begin before ``until``, of values in order: value, start and end.
 
-    Rows are in order of value, then of start. A value without rows has no end.
+    Rows are in order of value, then of start. ``shown`` and ``latest`` of a value are moved on: the
+    end of its piece, and the latest end. One that is gone, or was not there, has none.
     """
-    room = codes.size + touched.size
+    room = codes.size + shown.size
     values = np.empty(room, np.int64)
     starts = np.empty(room, np.int64)
     ends = np.empty(room, np.int64)
     count = row = 0
-    for i in range(touched.size):
-        code = touched[i]
+    for code in range(shown.size):
         while True:
             born = row < codes.size and codes[row] == code
             now = min(start[row], until) if born else until

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -151,18 +152,19 @@ class Route:
         """The way to places; table ``i`` holds those from ``begins[i]`` on, the first from 0."""
         if begins.size == 1 or not places.size:
             return cls(((0, places),), None)
-        owners = np.searchsorted(begins, places, side="right") - 1
+        # Short numbers are sorted by counting.
+        kind = np.uint16 if begins.size <= 1 << 16 else np.int64
+        owners = (np.searchsorted(begins, places, side="right") - 1).astype(kind)
         back = None
-        if (np.diff(owners) < 0).any():
+        if (owners[1:] < owners[:-1]).any():
             order = np.argsort(owners, kind="stable")
             back = np.empty(places.size, np.int64)
             back[order] = np.arange(places.size)
             owners, places = owners[order], places[order]
-        used, firsts = np.unique(owners, return_index=True)
-        cuts = [*firsts.tolist(), places.size]
+        firsts = [0, *(1 + np.flatnonzero(owners[1:] != owners[:-1])).tolist(), places.size]
         parts = [
-            (owner, places[cuts[i] : cuts[i + 1]] - begins[owner])
-            for i, owner in enumerate(used.tolist())
+            (int(owners[first]), places[first:last] - begins[owners[first]])
+            for first, last in pairwise(firsts)
         ]
         return cls(tuple(parts), back)
 

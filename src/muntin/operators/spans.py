@@ -25,13 +25,7 @@ from muntin.operators.rows import (
     concat_columns,
     take,
 )
-from muntin.operators.state.keys import (
-    KeyTable,
-    canonical,
-    check_alike,
-    check_keys,
-    hash_columns,
-)
+from muntin.operators.state import keys
 from muntin.operators.state.live_rows import (
     LiveRows,
     by_end,
@@ -66,9 +60,9 @@ class Spans:
     def __init__(self, node: Distinct | Difference, lifetimes: Sequence[int]) -> None:
         kind = node.kind if isinstance(node, Difference) else "distinct"
         self._types = [field.type for field in node.schema]
-        check_keys(self._types, kind.upper())
+        keys.check_keys(self._types, kind.upper())
         if isinstance(node, Difference):
-            check_alike(self._types, [field.type for field in node.right.schema])
+            keys.check_alike(self._types, [field.type for field in node.right.schema])
         self._none = Rows.none(node.schema)
         self._kind = _KINDS[kind]
         self._longest = lifetimes[0]
@@ -112,8 +106,8 @@ class Spans:
 
     def _segment(self, rows: Rows) -> Segment:
         """New rows of one input."""
-        columns = tuple(map(canonical, rows.columns))
-        hashes, exact = hash_columns(columns, len(rows))
+        columns = tuple(map(keys.canonical, rows.columns))
+        hashes, exact = keys.hash_columns(columns, len(rows))
         self._exact = self._exact and exact
         # Since when a value was shown stands for the id; it is not known of new rows.
         since = np.full(len(rows), ALWAYS)
@@ -128,7 +122,7 @@ class Spans:
             hashes, start, end, places = united(fresh.hashes, fresh.start, fresh.end)
         else:
             rows = fresh.rows
-            codes = KeyTable(self._types).codes(rows.columns, len(rows))
+            codes = keys.KeyTable(self._types).codes(rows.columns, len(rows))
             order = np.lexsort((rows.start, codes))
             _, start, end, first = united(codes[order], rows.start[order], rows.end[order])
             places = order[first]
@@ -172,7 +166,7 @@ class Spans:
             columns = _columns(left, lives.kept)
             if covers.kept.size:
                 columns = concat_columns([columns, _columns(right, covers.kept)])
-            numbers = KeyTable(self._types).codes(columns, codes.size + partners.size)
+            numbers = keys.KeyTable(self._types).codes(columns, codes.size + partners.size)
             codes, partners = numbers[: codes.size], numbers[codes.size :]
             by_value = np.lexsort((start, codes))
             by_partner = np.lexsort((covers.start, partners))
@@ -206,7 +200,7 @@ def _hashes(segments: list[Segment], places: Ints) -> Ints:
     """The hashes of rows, counted through all segments, in order."""
     if not places.size:
         return NONE
-    return np.sort(hash_columns(_columns(segments, places), places.size)[0])
+    return np.sort(keys.hash_columns(_columns(segments, places), places.size)[0])
 
 
 @compiled

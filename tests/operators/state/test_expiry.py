@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.operators import RowEngine, appearances, spans
-from muntin.operators.state import calendar, live_rows, row_log, segments
+from muntin.operators import RowEngine, appearances, distinct, spans
+from muntin.operators.state import calendar, live_rows, newest, row_log, segments
 from muntin.plan.operators import Difference, Distinct, Node, RowFinal, RowPlan
 from operators.random_plans import SCHEMA, STREAMS, TIME, leaf
 from operators.test_lifetimes import absent, pair
@@ -22,7 +22,7 @@ class Looked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        for module in (calendar, live_rows, row_log, segments):
+        for module in (calendar, newest, row_log, segments):
             for name in ("_merged", "merged"):
                 if hasattr(module, name):
                     monkeypatch.setattr(module, name, self._counting(getattr(module, name)))
@@ -51,7 +51,7 @@ class Looked:
             self.count += found.kept.size
             return found
 
-        for module in (appearances, spans):
+        for module in (appearances, distinct, spans):
             monkeypatch.setattr(module, "ending", ended)
         monkeypatch.setattr(live_rows, "matches", matched)
 

@@ -81,6 +81,24 @@ def _run(hashes: Ints, heads: Places, bucket: np.uint64, wanted: int) -> tuple[i
 
 
 @compiled
+def lead_bits(entries: int) -> int:
+    """How many leading bits of a hash have a bit of their own beside a directory of so many."""
+    bits = _MORE
+    while (1 << (bits - _MORE)) < entries:
+        bits += 1
+    return bits
+
+
+@compiled
+def run_of(hashes: Ints, heads: Places, marks: Words, bits: int, wanted: int) -> tuple[int, int]:
+    """From where to where sorted hashes with a directory are the wanted one; mostly one look."""
+    lead = (np.uint64(wanted) ^ _SIGN) >> np.uint64(64 - bits)
+    if marks[lead >> np.uint64(6)] >> (lead & np.uint64(63)) & np.uint64(1):
+        return _run(hashes, heads, lead >> np.uint64(_MORE), wanted)
+    return 0, 0
+
+
+@compiled
 def bounds(start: Ints, end: Ints) -> tuple[int, int, int]:
     """The first start, the last end and the longest life of rows."""
     first, last, longest = NEVER, ALWAYS, 0
@@ -109,17 +127,11 @@ def count_matches(
 
     While rows of one key ask in order of time, the first row that each meets only moves on.
     """
-    bits = _MORE
-    while (1 << (bits - _MORE)) < heads.size - 1:
-        bits += 1
-    shift = np.uint64(64 - bits)
+    bits = lead_bits(heads.size - 1)
     low = high = begin = total = 0
     for i in range(hashes.size):
         if i == 0 or hashes[i] != hashes[i - 1]:
-            lead = (np.uint64(hashes[i]) ^ _SIGN) >> shift
-            low = high = 0
-            if marks[lead >> np.uint64(6)] >> (lead & np.uint64(63)) & np.uint64(1):
-                low, high = _run(kept_hashes, heads, lead >> np.uint64(_MORE), hashes[i])
+            low, high = run_of(kept_hashes, heads, marks, bits, hashes[i])
             begin = low
         elif start[i] < start[i - 1]:
             begin = low

@@ -52,6 +52,16 @@ def order_of_codes(codes: Ints, most: int) -> Ints:
     return order
 
 
+def order_of_times(times: Ints) -> Ints:
+    """The order of rows by some instant of theirs; equal ones stay as they stand."""
+    if times.size >= _RADIX:
+        first, last = int(times.min()), int(times.max())
+        if (last - first) >> (4 * _DIGIT) == 0:
+            return order_of_codes(times - first, last - first + 1)
+    order: Ints = np.argsort(times, kind="stable")
+    return order
+
+
 @compiled
 def radix_pass(words: Words, before: Ints, shift: np.uint64, after: Ints) -> None:
     """Sort places by eleven bits of their words, equal ones as they stand in ``before``."""

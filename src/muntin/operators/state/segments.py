@@ -28,7 +28,7 @@ from muntin.operators.rows import (
     take_ints,
 )
 from muntin.operators.state.probes import Places, bounds, count_matches, directory, fill_matches
-from muntin.operators.state.radix_sort import order_of
+from muntin.operators.state.radix_sort import order_of, order_of_times
 
 # A window is cut into so many partitions: more rows would be kept beyond their end with fewer.
 _CUTS = 8
@@ -65,6 +65,8 @@ class Segment:
     @classmethod
     def of(cls, hashes: Ints, rows: Rows) -> Segment:
         """Rows in any order, with the hashes of their keys."""
+        if (hashes[1:] > hashes[:-1]).all():
+            return cls._indexed(hashes, rows)
         order, hashes = order_of(hashes, rows.start)
         return cls._indexed(hashes, rows.take(order))
 
@@ -95,8 +97,7 @@ class Segment:
         """The segment with the order of its rows by their ends."""
         if self.by_end.size == len(self):
             return self
-        order = np.argsort(self.end, kind="stable").astype(np.int32)
-        return replace(self, by_end=order)
+        return replace(self, by_end=order_of_times(self.end).astype(np.int32))
 
     def shortened(self, longest: int) -> Segment:
         """The segment with rows that live no longer than that."""
@@ -125,12 +126,15 @@ class Segments:
 
     Args:
         lifetime: The longest that rows with an end live.
+        cuts: As many partitions as that is cut into.
+        fan_out: As many large segments of a partition as are merged at once.
     """
 
     STATE = ("width", "partitions")
 
-    def __init__(self, lifetime: int) -> None:
-        self.width = max(lifetime // _CUTS, 1)
+    def __init__(self, lifetime: int, cuts: int = _CUTS, fan_out: int = _FAN_OUT) -> None:
+        self.width = max(lifetime // cuts, 1)
+        self._fan_out = fan_out
         self.partitions: dict[int, list[Segment]] = {}
 
     def __len__(self) -> int:
@@ -167,7 +171,7 @@ class Segments:
     def _put(self, number: int, segment: Segment) -> None:
         held = self.partitions.setdefault(number, [])
         held.append(segment)
-        first = first_to_merge([len(each) for each in held])
+        first = first_to_merge([len(each) for each in held], self._fan_out)
         if first < len(held) - 1:
             held[first:] = [self._merged(held[first:])]
 
@@ -219,7 +223,7 @@ class Segments:
                 del self.partitions[number]
 
 
-def first_to_merge(sizes: list[int]) -> int:
+def first_to_merge(sizes: list[int], fan_out: int = _FAN_OUT) -> int:
     """The first of the segments at the end of a partition that are to be one; the last, if none.
 
     All that a cascade of merges would put together is merged at once.
@@ -235,16 +239,16 @@ def first_to_merge(sizes: list[int]) -> int:
         size += sizes[first]
     while True:
         alike = first
-        while alike and _tier(sizes[alike - 1]) <= _tier(size):
+        while alike and _tier(sizes[alike - 1], fan_out) <= _tier(size, fan_out):
             alike -= 1
-        if first - alike + 1 < _FAN_OUT:
+        if first - alike + 1 < fan_out:
             return first
         first, size = alike, sum(sizes[alike:])
 
 
-def _tier(size: int) -> int:
+def _tier(size: int, fan_out: int) -> int:
     """How often segments of a size were merged from many, about."""
-    return 0 if size < _FAN_OUT * _SMALL else 1 + _tier(size // _FAN_OUT)
+    return 0 if size < fan_out * _SMALL else 1 + _tier(size // fan_out, fan_out)
 
 
 def merged(segments: list[Segment]) -> Segment:
