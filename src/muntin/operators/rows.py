@@ -152,9 +152,10 @@ class Route:
         """The way to places; table ``i`` holds those from ``begins[i]`` on, the first from 0."""
         if begins.size == 1 or not places.size:
             return cls(((0, places),), None)
-        # Short numbers are sorted by counting.
-        kind = np.uint16 if begins.size <= 1 << 16 else np.int64
-        owners = (np.searchsorted(begins, places, side="right") - 1).astype(kind)
+        owners: Any = np.searchsorted(begins, places, side="right") - 1
+        if begins.size <= 1 << 16:
+            # Short numbers are sorted by counting.
+            owners = owners.astype(np.uint16)
         back = None
         if (owners[1:] < owners[:-1]).any():
             order = np.argsort(owners, kind="stable")
