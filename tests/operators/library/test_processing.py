@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -108,6 +109,44 @@ def test_a_distinct_by_update_pattern_keeps_at_most_twice_its_output():
 
     assert upa.peak <= 2 * 50
     assert nt.peak >= 1000
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 10, 500])
+def test_distinct_over_pauses_longer_than_its_calendar(partitions):
+    random = np.random.default_rng(11)
+    # Pauses of a part of a window, of nearly two and of many, and tuples of one instant.
+    times = np.cumsum(random.choice([0, 1, 3, 19, 40, 1000], 400))
+    keys, links = random.integers(0, 6, 400), np.zeros(400, dtype=np.int64)
+    runs = {
+        mode: process("distinct", mode, times, links, keys, 20, partitions=partitions).rows
+        for mode in MODES
+    }
+    pieces = {mode: sorted(map(tuple, rows.tolist())) for mode, rows in runs.items()}
+
+    assert pieces["upa"] == pieces["nt"] == pieces["direct"]
+    for key in range(6):
+        lived = sorted((start, end) for at, _, start, end in pieces["upa"] if keys[at] == key)
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(lived))
+
+
+def test_a_tuple_with_which_nothing_ends_costs_one_look():
+    random = np.random.default_rng(5)
+    times, keys = np.arange(60_000), random.integers(0, 50, 60_000)
+    links = np.zeros(60_000, dtype=np.int64)
+    upa = process("distinct", "upa", times, links, keys, 20_000, partitions=100)
+
+    # One per tuple, one per partition that begins, and a few per piece: put in, and taken out.
+    assert 60_000 <= upa.looked <= 60_000 + 300 + 10 * len(upa.rows)
+
+
+def test_a_distinct_by_negative_tuples_announces_every_end():
+    random = np.random.default_rng(5)
+    times, keys = np.arange(3000), random.integers(0, 50, 3000)
+    run = process("distinct", "nt", times, np.zeros(3000, dtype=np.int64), keys, 1000)
+    ended = np.count_nonzero(run.rows[:, 3] <= times[-1])
+
+    # Of the window for each tuple, and of the operator for each piece.
+    assert run.negatives == 2000 + ended
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,8 @@
-"""Query 2 of the thesis: each key once, in pieces."""
+"""Query 2 of the thesis: each key once, in pieces.
+
+A piece is shown for as long as its tuple lives, and followed by one of the youngest tuple of its
+key. Keys are found at once, by an array, in all modes: what differs is what is kept of them.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ from muntin.operators.library.processing.results import (
     ZERO,
     Store,
     expire_list,
+    find,
+    inlined,
     pair_spot,
     put,
     remove,
@@ -28,96 +34,146 @@ def distinct(
     times: Ints, links: Ints, keys: Ints, window: int, way: int, store: Store, width: int,
     scanning: bool, rows: Ints,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Query 2: each key once, for as long as some tuple has it; a piece is a result.
+    """How many pieces there were, the most kept, negative tuples, entries looked at."""
+    if not len(times):
+        return 0, 0, 0, 0
+    if way == UPA:
+        return _by_pattern(times, keys, window, store, width, rows)
+    return _by_input(times, keys, window, way, store, width, rows)
 
-    `nt` and `direct` keep all tuples and the shown ones; `upa` keeps, for each key, when the
-    shown piece and when the latest tuple end.
-    """
-    count = keys.max() + 1 if len(keys) else 1
+
+@compiled
+def _by_input(
+    times: Ints, keys: Ints, window: int, way: int, store: Store, width: int, rows: Ints
+) -> tuple[int, int, int, int]:
+    """The plain operator: it stores what it shows, and its whole input, in a queue per key."""
+    count = keys.max() + 1
     shown = np.full(count, -1, dtype=np.int64)
-    youngest = np.full(count, -1, dtype=np.int64)
-    made, oldest, since = ZERO, ZERO, ZERO
+    first = np.full(count, -1, dtype=np.int64)
+    last = np.full(count, -1, dtype=np.int64)
+    after = np.full(len(times), -1, dtype=np.int64)
+    made, oldest = ZERO, ZERO
     peak, negatives, looked = 0, 0, 0
-    ending = np.empty(len(store.ends) if way == UPA else 0, dtype=np.int64)
     for at in range(len(times)):
         now, key = times[at], keys[at]
-        if way == UPA:
-            # Pieces that ended are followed by those of the latest tuple, if it lives longer.
-            ended = _ended(store, width, since, now, ending)
-            for place in range(ended):
-                piece = ending[place]
-                made = _next_piece(store, rows, keys, times, youngest, shown, window, piece, made,
-                                   now, way, width)  # fmt: skip
-            since = now
-        else:
-            while oldest < at and times[oldest] + window <= now:
-                looked += 1
+        while oldest < at and times[oldest] + window <= now:
+            # The window's negative tuple, or the operator's own look at its queue.
+            looked += 1
+            negatives += way == NT
+            gone = keys[oldest]
+            first[gone] = after[oldest]
+            piece = shown[gone]
+            if piece >= 0 and rows[piece, 0] == oldest:
                 if way == NT:
+                    # What is shown ends by a negative tuple as well, which finds it by its name.
                     negatives += 1
-                piece = shown[keys[oldest]]
-                if piece >= 0 and rows[piece, 0] == oldest:
-                    if way == NT:
-                        negatives += 1
-                        remove(store, pair_spot(oldest, NOBODY, len(store.first)), piece)
-                    made = _next_piece(store, rows, keys, times, youngest, shown, window, piece,
-                                       made, now, way, width)  # fmt: skip
-                oldest += 1
-            if way == DIRECT:
-                expire_list(store, now)
-        youngest[key] = at
+                    spot = pair_spot(oldest, NOBODY, len(store.first))
+                    remove(store, spot, find(store, rows, spot, oldest, NOBODY))
+                youngest = last[gone] if first[gone] >= 0 else NOBODY
+                made = _follow(store, rows, times, shown, window, gone, youngest, made, now, way,
+                               width)  # fmt: skip
+            oldest += 1
+        if way == DIRECT:
+            expire_list(store, now)
+        if first[key] < 0:
+            first[key] = at
+        else:
+            after[last[key]] = at
+        last[key] = at
         if shown[key] < 0:
             if made >= len(rows):
                 return made + 1, peak, negatives, looked
-            rows[made, 0], rows[made, 1], rows[made, 2], rows[made, 3] = at, -1, now, now + window
-            shown[key] = made
-            put(store, rows, made, way, width, SORTED)
-            made += 1
-        tuples = 0 if way == UPA else at - oldest + 1
-        peak = max(peak, tuples + store.counters[SIZE] * (2 if way == UPA else 1))
-    # Pieces that follow after the last tuple.
-    for piece in range(made):
-        if shown[keys[rows[piece, 0]]] == piece:
-            made = _next_piece(store, rows, keys, times, youngest, shown, window, piece, made,
-                               times[-1] + 2 * window, way, width)  # fmt: skip
+            made = _show(store, rows, shown, key, at, now, now + window, made, way, width)
+        peak = max(peak, at - oldest + 1 + store.counters[SIZE])
+    made = _follow_all(store, rows, times, shown, window, last, made, way, width)
     return made, peak, negatives, looked + store.counters[LOOKED]
 
 
 @compiled
-def _ended(store: Store, width: int, since: int, now: int, ending: Ints) -> int:
-    """The results of a calendar that have ended, taken out of it."""
-    found = 0
-    newest = min(now // width, since // width + len(store.first) - 1)
-    for partition in range(since // width, newest + 1):
-        spot = partition % len(store.first)
-        store.counters[LOOKED] += 1
-        at = store.first[spot]
-        while at >= 0 and store.ends[at] <= now:
-            following = store.after[at]
-            remove(store, spot, at)
-            ending[found] = at
-            found += 1
-            at = following
-    return found
+def _by_pattern(
+    times: Ints, keys: Ints, window: int, store: Store, width: int, rows: Ints
+) -> tuple[int, int, int, int]:
+    """δ*: of each key what it shows, and the youngest tuple.
+
+    Partitions are sorted, so that the first of the current one says whether anything has ended:
+    a tuple with which nothing does costs a comparison, without a division.
+    """
+    count = keys.max() + 1
+    shown = np.full(count, -1, dtype=np.int64)
+    youngest = np.full(count, -1, dtype=np.int64)
+    made, partitions = ZERO, len(store.first)
+    spot, until = times[0] // width % partitions, (times[0] // width + 1) * width
+    peak, looked = 0, 0
+    for at in range(len(times)):
+        now, key = times[at], keys[at]
+        if now - until >= partitions * width:
+            # Longer than the whole calendar: one round of it sees everything.
+            until = (now // width + 1 - partitions) * width
+            spot = (now // width - partitions) % partitions
+        while True:
+            looked += 1
+            piece = store.first[spot]
+            while piece >= 0 and store.ends[piece] <= now:
+                remove(store, spot, piece)
+                gone = keys[rows[piece, 0]]
+                young = youngest[gone] if youngest[gone] != rows[piece, 0] else NOBODY
+                made = _follow(store, rows, times, shown, window, gone, young, made, now, UPA,
+                               width)  # fmt: skip
+                piece = store.first[spot]
+            if now < until:
+                break
+            until += width
+            spot = spot + 1 if spot + 1 < partitions else 0
+        youngest[key] = at
+        if shown[key] < 0:
+            if made >= len(rows):
+                return made + 1, peak, 0, looked
+            made = _show(store, rows, shown, key, at, now, now + window, made, UPA, width)
+        peak = max(peak, 2 * store.counters[SIZE])
+    made = _follow_all(store, rows, times, shown, window, youngest, made, UPA, width)
+    return made, peak, 0, looked + store.counters[LOOKED]
+
+
+@inlined
+def _show(
+    store: Store, rows: Ints, shown: Ints, key: int, at: int, start: int, end: int, made: int,
+    way: int, width: int,
+) -> int:  # fmt: skip
+    """A piece of the key begins; how many there are then."""
+    rows[made, 0], rows[made, 1], rows[made, 2], rows[made, 3] = at, -1, start, end
+    shown[key] = made
+    put(store, rows, made, way, width, SORTED)
+    return made + 1
+
+
+@inlined
+def _follow(
+    store: Store, rows: Ints, times: Ints, shown: Ints, window: int, key: int, young: int,
+    made: int, now: int, way: int, width: int,
+) -> int:  # fmt: skip
+    """What is shown of a key when its piece has ended: its youngest tuple, if it lives longer."""
+    end = rows[shown[key], 3]
+    shown[key] = -1
+    if young < 0 or times[young] + window <= end:
+        return made
+    if made >= len(rows):
+        return made + 1
+    over = times[young] + window
+    if over > now:
+        return int(_show(store, rows, shown, key, young, end, over, made, way, width))
+    # It is over as soon as it has begun: nothing of its key can follow.
+    rows[made, 0], rows[made, 1], rows[made, 2], rows[made, 3] = young, -1, end, over
+    return made + 1
 
 
 @compiled
-def _next_piece(
-    store: Store, rows: Ints, keys: Ints, times: Ints, youngest: Ints, shown: Ints, window: int,
-    piece: int, made: int, now: int, way: int, width: int,
+def _follow_all(
+    store: Store, rows: Ints, times: Ints, shown: Ints, window: int, youngest: Ints, made: int,
+    way: int, width: int,
 ) -> int:  # fmt: skip
-    """What is shown of a key when its piece has ended: the youngest tuple, if it is alive then."""
-    key = keys[rows[piece, 0]]
-    end, young = rows[piece, 3], youngest[key]
-    if times[young] + window <= end:
-        shown[key] = -1
-        return made
-    if made < len(rows):
-        rows[made, 0], rows[made, 1] = young, -1
-        rows[made, 2], rows[made, 3] = end, times[young] + window
-        shown[key] = made
-        if rows[made, 3] > now:
-            put(store, rows, made, way, width, SORTED)
-            return made + 1
-        # It is over as soon as it has begun: nothing of its key can follow.
-        shown[key] = -1
-    return made + 1
+    """Pieces that follow after the last tuple."""
+    for key in range(len(shown)):
+        if shown[key] >= 0:
+            made = _follow(store, rows, times, shown, window, key, youngest[key], made,
+                           times[-1] + 2 * window, way, width)  # fmt: skip
+    return made

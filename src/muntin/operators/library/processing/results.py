@@ -7,7 +7,8 @@ ends, so that an insertion walks through its partition, or as results come, so t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ SIZE, PEAK, LOOKED = 0, 1, 2
 ZERO: Any = np.int64(0)
 NOBODY: Any = np.int64(-1)
 SORTED: Any = np.bool_(True)
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 
 
 class Store(NamedTuple):
@@ -45,6 +48,14 @@ class Store(NamedTuple):
     counters: Ints
 
 
+def inlined(function: _Kernel) -> _Kernel:
+    """A kernel that becomes part of those who call it.
+
+    A call would count references to each array of a store, which takes longer than most steps.
+    """
+    return compiled(function, forceinline=True)
+
+
 def new_store(capacity: int, lists: int) -> Store:
     """An empty store for so many results, in so many lists."""
     return Store(
@@ -57,7 +68,7 @@ def new_store(capacity: int, lists: int) -> Store:
     )
 
 
-@compiled
+@inlined
 def insert(store: Store, kind: int, spot: int, at: int, end: int) -> None:
     """Put result `at` into list `spot`: behind the others, or by its end in a calendar."""
     ends, after, before, first, last, counters = store
@@ -82,7 +93,7 @@ def insert(store: Store, kind: int, spot: int, at: int, end: int) -> None:
     counters[PEAK] = max(counters[PEAK], counters[SIZE])
 
 
-@compiled
+@inlined
 def remove(store: Store, spot: int, at: int) -> None:
     """Take result `at` out of list `spot`."""
     _, after, before, first, last, counters = store
@@ -99,7 +110,7 @@ def remove(store: Store, spot: int, at: int) -> None:
     counters[SIZE] -= 1
 
 
-@compiled
+@inlined
 def expire_list(store: Store, now: int) -> None:
     """Look at all results, and take out those that have ended."""
     ends, after, _, first, _, counters = store
@@ -112,7 +123,7 @@ def expire_list(store: Store, now: int) -> None:
         at = following
 
 
-@compiled
+@inlined
 def expire_calendar(store: Store, width: int, since: int, now: int, is_sorted: bool) -> None:
     """Look at the partitions that the time since the last call falls into.
 
@@ -133,7 +144,7 @@ def expire_calendar(store: Store, width: int, since: int, now: int, is_sorted: b
             at = following
 
 
-@compiled
+@inlined
 def scan_for(store: Store, at: int) -> None:
     """Look for a result in all lists, as a calendar without an index of its results must."""
     _, after, _, first, _, counters = store
@@ -146,13 +157,13 @@ def scan_for(store: Store, at: int) -> None:
             return
 
 
-@compiled
+@inlined
 def pair_spot(left: int, right: int, lists: int) -> int:
     """The hash list of a result of two tuples."""
     return int(left * 1_000_003 + right) % lists
 
 
-@compiled
+@inlined
 def find(store: Store, rows: Ints, spot: int, left: int, right: int) -> int:
     """The result of two tuples, in its hash list."""
     at = store.first[spot]
@@ -162,7 +173,7 @@ def find(store: Store, rows: Ints, spot: int, left: int, right: int) -> int:
     return int(at)
 
 
-@compiled
+@inlined
 def put(store: Store, rows: Ints, at: int, way: int, width: int, is_sorted: bool) -> None:
     """Keep a result where its mode has it."""
     end = rows[at, 3]
@@ -174,7 +185,7 @@ def put(store: Store, rows: Ints, at: int, way: int, width: int, is_sorted: bool
     insert(store, kind, spot, at, end)
 
 
-@compiled
+@inlined
 def let_go(store: Store, way: int, width: int, since: int, now: int, is_sorted: bool) -> None:
     """Drop results that ended by themselves, in the modes in which nobody announces it."""
     if way == DIRECT:
