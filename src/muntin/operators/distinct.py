@@ -12,7 +12,7 @@ from muntin._typing import Ints
 from muntin.operators.rows import ALWAYS, NONE, Changes, Columns, Route, Rows
 from muntin.operators.state import keys
 from muntin.operators.state.live_rows import by_end, ending
-from muntin.operators.state.newest import Newest, all_of, newest_of
+from muntin.operators.state.newest import Found, Newest, all_of, newest_of
 from muntin.operators.state.pending import Pending
 from muntin.operators.state.radix_sort import order_of
 from muntin.operators.state.segments import Segment, begins_of
@@ -62,23 +62,22 @@ class Pieces:
         held = self._records.all()
         known = _Known(tuple(map(keys.canonical, rows.columns)), held)
         touched = self._touched(rows, known, watermark)
-        shown, latest = known.ends(touched.records)
-        before = shown.copy(), latest.copy()
-        order = touched.order
+        before, order, places = touched.records, touched.order, touched.places()
+        shown, latest = before.end.copy(), before.start.copy()
         found, starts, ends = next_pieces(
             touched.codes, rows.start[order], rows.end[order], shown, latest, watermark
         )
         ids = np.arange(self._next, self._next + found.size)
         self._next += found.size
-        born = Rows(known.columns(touched.places[found]), ids, starts, ends)
+        born = Rows(known.columns(places[found]), ids, starts, ends)
         is_shown = shown > ALWAYS
-        changed = np.flatnonzero(is_shown & ((shown != before[0]) | (latest != before[1])))
-        values = known.columns(touched.places[changed])
+        changed = np.flatnonzero(is_shown & ((shown != before.end) | (latest != before.start)))
+        values = known.columns(places[changed])
         latest = latest[changed]
         records = Rows(values, latest, latest, shown[changed])
         # What ends at the watermark may go on: it is over once that is passed.
         self._records.keep(by_end(touched.hashes[changed], records), watermark - 1)
-        self._shown += int(is_shown.sum() - (before[0] > ALWAYS).sum())
+        self._shown += int(is_shown.sum() - (before.end > ALWAYS).sum())
         self._records.compact(self._shown, watermark)
         self._reached = watermark
         return Changes.births(born)
@@ -89,25 +88,19 @@ class Pieces:
         self._exact = self._exact and exact
         order, hashes = order_of(hashes, rows.start)
         due = ending(known.held, self._reached - 1, watermark - 1)
-        heads = np.ones(hashes.size, np.bool_)
-        heads[1:] = hashes[1:] != hashes[:-1]
         theirs = known.hashes(due)
-        wanted = merged(hashes[heads], np.sort(theirs))
+        wanted, codes, first = united(hashes, order, np.sort(theirs))
         records = newest_of(known.held, wanted, self._reached)
-        own = np.searchsorted(wanted, hashes[heads])
-        first = np.full(wanted.size, -1)
-        first[own] = order[heads]
-        codes = own[np.cumsum(heads) - 1]
-        found = _Touched(wanted, order, codes, first, records, len(rows))
+        found = _Touched(wanted, order, codes, first, records)
         if self._exact:
             return found
         # Rows, and what is known of their values, must be of one value where their hashes are.
-        both = np.flatnonzero((first >= 0) & (records >= 0))
-        last = records[np.searchsorted(wanted, theirs)]
+        places = len(rows) + records.places
+        both = np.flatnonzero((first >= 0) & (records.places >= 0))
         pairs = (
             (order, first[codes]),
-            (first[both], len(rows) + records[both]),
-            (len(rows) + due, len(rows) + last),
+            (first[both], places[both]),
+            (len(rows) + due, places[np.searchsorted(wanted, theirs)]),
         )
         one, other = (np.concatenate(each) for each in zip(*pairs, strict=True))
         other, one = other[one != other], one[one != other]
@@ -123,14 +116,16 @@ class Pieces:
         columns = known.columns(places)
         codes = keys.KeyTable(self._types).codes(columns, places.size)
         order = np.lexsort((rows.start, codes[:count]))
-        shown, latest = known.ends(records)
-        by_age = np.lexsort((latest, shown, codes[count:]))
-        first, newest = (np.full(codes.max(initial=-1) + 1, -1) for _ in range(2))
+        end, start = known.ends(records)
+        by_age = np.lexsort((start, end, codes[count:]))
+        first = np.full(codes.max(initial=-1) + 1, -1)
+        newest = Found.nothing(first.size)
         # Of several that are written to one place, the last stays.
         first[codes[order[::-1]]] = order[::-1]
-        newest[codes[count:][by_age]] = records[by_age]
-        found = _Touched(first, order, codes[order], first, newest, count)
-        hashes, _ = keys.hash_columns(known.columns(found.places), first.size)
+        for own, each in ((newest.places, records), (newest.end, end), (newest.start, start)):
+            own[codes[count:][by_age]] = each[by_age]
+        found = _Touched(first, order, codes[order], first, newest)
+        hashes, _ = keys.hash_columns(known.columns(found.places()), first.size)
         return replace(found, hashes=hashes)
 
 
@@ -143,21 +138,18 @@ class _Touched:
         order: Of the new rows.
         codes: The number of each new row's value, in that order.
         first: By value, its first new row, or -1.
-        records: By value, where its newest record stands, or -1.
-        rows: How many new rows there are.
+        records: By value, its newest record.
     """
 
     hashes: Ints
     order: Ints
     codes: Ints
     first: Ints
-    records: Ints
-    rows: int
+    records: Found
 
-    @property
     def places(self) -> Ints:
         """Where each value stands: at a new row, or behind these, at its record."""
-        return np.where(self.first >= 0, self.first, self.rows + self.records)
+        return np.where(self.first >= 0, self.first, self.order.size + self.records.places)
 
 
 class _Known:
@@ -182,14 +174,39 @@ class _Known:
         return Route.of(self._begins, places).ints([each.hashes for each in self.held])
 
     def ends(self, places: Ints) -> tuple[Ints, Ints]:
-        """The end of the piece and the latest end that some records have; ALWAYS for -1."""
-        shown, latest = (np.full(places.size, ALWAYS) for _ in range(2))
-        some = np.flatnonzero(places >= 0)
-        if some.size:
-            route = Route.of(self._begins, places[some])
-            shown[some] = route.ints([each.end for each in self.held])
-            latest[some] = route.ints([each.start for each in self.held])
-        return shown, latest
+        """The ends and starts of some records."""
+        if not places.size:
+            return NONE, NONE
+        route = Route.of(self._begins, places)
+        end, start = ([getattr(each, name) for each in self.held] for name in ("end", "start"))
+        return route.ints(end), route.ints(start)
+
+
+@compiled
+def united(hashes: Ints, order: Ints, others: Ints) -> tuple[Ints, Ints, Ints]:
+    """The hashes of rows and others, both in order, each once; and which one each row has.
+
+    Then, for each of them, the first row that has it by the rows' order, or -1.
+    """
+    wanted = np.empty(hashes.size + others.size, np.int64)
+    first = np.empty(wanted.size, np.int64)
+    codes = np.empty(hashes.size, np.int64)
+    count = i = j = 0
+    while i < hashes.size or j < others.size:
+        if j == others.size or (i < hashes.size and hashes[i] <= others[j]):
+            value = hashes[i]
+            first[count] = order[i]
+        else:
+            value = others[j]
+            first[count] = -1
+        while i < hashes.size and hashes[i] == value:
+            codes[i] = count
+            i += 1
+        while j < others.size and others[j] == value:
+            j += 1
+        wanted[count] = value
+        count += 1
+    return wanted[:count].copy(), codes, first[:count].copy()
 
 
 @compiled

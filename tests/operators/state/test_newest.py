@@ -10,7 +10,7 @@ from muntin.operators.rows import Rows
 from muntin.operators.state.keys import hash_columns
 from muntin.operators.state.live_rows import by_end
 from muntin.operators.state.newest import Newest, all_of, newest_of
-from muntin.operators.state.segments import Segment, begins_of
+from muntin.operators.state.segments import Segment
 
 LIFETIME = 40
 
@@ -19,13 +19,6 @@ def records(keys: np.ndarray, latest: np.ndarray, shown: np.ndarray) -> Segment:
     columns = (pa.array(keys),)
     hashes, _ = hash_columns(columns, keys.size)
     return by_end(hashes, Rows(columns, latest, latest, shown))
-
-
-def ends_at(held: list[Segment], place: int) -> tuple[int, int]:
-    """The two ends of the record at a place, counted through all segments."""
-    number = int(np.searchsorted(begins_of(held), place, side="right")) - 1
-    at = place - int(begins_of(held)[number])
-    return int(held[number].end[at]), int(held[number].start[at])
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -51,19 +44,17 @@ def test_the_newest_is_found(seed: int, count: int) -> None:
         held.compact(len(kept), now)
         assert len(held) <= 2 * len(kept)
         segments = held.all()
-        places = newest_of(segments, hashes[order], now)
+        newest = newest_of(segments, hashes[order], now)
+        places = newest.places
         assert set(places[places >= 0].tolist()) <= set(all_of(segments, np.sort(hashes), now))
-        found = {
-            int(key): ends_at(segments, place)
-            for key, place in zip(order.tolist(), places.tolist(), strict=True)
-            if place >= 0
-        }
-        assert found == kept
+        given = order.tolist(), places.tolist(), newest.end.tolist(), newest.start.tolist()
+        found = {key: ends for key, place, *ends in zip(*given, strict=True) if place >= 0}
+        assert found == {key: [*ends] for key, ends in kept.items()}
 
 
 def test_records_that_are_over_do_not_count() -> None:
     held = Newest(LIFETIME)
     held.keep(records(np.arange(3), np.full(3, 9), np.array([3, 5, 9])), 0)
     hashes = np.sort(hash_columns((pa.array(np.arange(3)),), 3)[0])
-    assert (newest_of(held.all(), hashes, 6) >= 0).sum() == 1
+    assert (newest_of(held.all(), hashes, 6).places >= 0).sum() == 1
     assert all_of(held.all(), hashes, 4).size == 2

@@ -7,11 +7,13 @@ go with their partition; where they come to outnumber the others, their partitio
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from muntin._compiled import compiled
 from muntin._typing import Ints, Words
-from muntin.operators.rows import NONE, take
+from muntin.operators.rows import ALWAYS, NONE, take
 from muntin.operators.state import keys
 from muntin.operators.state.live_rows import LiveRows
 from muntin.operators.state.probes import Places, lead_bits, run_of
@@ -60,17 +62,38 @@ class Newest(LiveRows):
         return found.indexed_by_end()
 
 
-def newest_of(held: list[Segment], hashes: Ints, since: int) -> Ints:
-    """Where the newest record with each hash stands, counted through all segments; -1 if none does.
+@dataclass(frozen=True)
+class Found:
+    """The newest record of each key: its place, counted through all segments, its end and start.
 
-    Segments are in the order of `Newest.all`. Records that ended before an instant do not count.
+    Where there is none, the place is -1 and the others are ALWAYS.
     """
-    found = np.full(hashes.size, -1)
+
+    places: Ints
+    end: Ints
+    start: Ints
+
+    @classmethod
+    def nothing(cls, count: int) -> Found:
+        """No record of so many keys."""
+        return cls(np.full(count, -1), np.full(count, ALWAYS), np.full(count, ALWAYS))
+
+
+def newest_of(held: list[Segment], hashes: Ints, since: int) -> Found:
+    """The newest record with each hash; one that ended before an instant does not count.
+
+    Segments are in the order of `Newest.all`.
+    """
+    found = Found.nothing(hashes.size)
     left = np.arange(hashes.size)
     for begin, segment in zip(begins_of(held).tolist(), held, strict=True):
         if segment.last >= since:
-            lookup = segment.hashes, segment.end, segment.heads, segment.marks
-            left = left[: look_up(hashes, left, *lookup, begin, since, found)]
+            kept = segment.hashes, segment.start, segment.end
+            of_each = found.places, found.start, found.end
+            count = look_up(
+                hashes, left, *kept, segment.heads, segment.marks, begin, since, *of_each
+            )
+            left = left[:count]
     return found
 
 
@@ -89,12 +112,15 @@ def look_up(
     hashes: Ints,
     left: Ints,
     kept_hashes: Ints,
+    kept_start: Ints,
     kept_end: Ints,
     heads: Places,
     marks: Words,
     begin: int,
     since: int,
-    found: Ints,
+    places: Ints,
+    start: Ints,
+    end: Ints,
 ) -> int:
     """Look some hashes up in one segment; those that it does not have stay in ``left``."""
     bits = lead_bits(heads.size - 1)
@@ -105,7 +131,7 @@ def look_up(
         while high >= low and kept_end[high] < since:
             high -= 1
         if high >= low:
-            found[i] = begin + high
+            places[i], start[i], end[i] = begin + high, kept_start[high], kept_end[high]
         else:
             left[count] = i
             count += 1
