@@ -110,6 +110,7 @@ class StreamDriver:
             if self._trigger:
                 writer = writer.trigger(**self._trigger)
             self.query = writer.start()
+            _await_sources(self.query)
         if self._heartbeat is not None:
             self._heartbeat.start()
 
@@ -195,6 +196,16 @@ def _wait_for_interrupt(session: SparkSession) -> None:
     assert jvm is not None
     while True:
         jvm.java.lang.Thread.sleep(1000)
+
+
+def _await_sources(query: StreamingQuery) -> None:
+    """Wait until a query has made its sources, which read settings of the session itself.
+
+    It makes them in a thread of its own once it has started: what notes the files that were read
+    would start processes for it, if the settings were gone by then.
+    """
+    running = query._jsq.streamingQuery()  # noqa: SLF001  PySpark has no public name for it
+    running.awaitInitialization(int(1000 * _PATIENCE))
 
 
 def _chosen(session: SparkSession, name: str, value: str) -> str:
