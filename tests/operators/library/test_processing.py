@@ -49,10 +49,11 @@ def answers(query, times, links, keys, window):
 def test_the_answer_at_every_instant(query, mode):
     for seed in range(12):
         times, links, keys, window, partitions = random_tuples(seed)
-        for scanning in (False, True):
+        for scanning, hash_lists in itertools.product((False, True), (None, 1, 3)):
             run = process(
                 query, mode, times, links, keys, window,
-                partitions=partitions, scanning=scanning, most=5000,
+                partitions=partitions, scanning=scanning, hash_lists=hash_lists,
+                eager=seed % 2 == 0, most=5000,
             )  # fmt: skip
             found = Counter(
                 (instant, int(keys[left]) if query == "distinct" else (left, right))

@@ -11,7 +11,7 @@ known, and announces early ends only. Answers are the same, costs are not.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,6 +59,8 @@ def process(
     partitions: int = 10,
     scanning: bool = False,
     absence_up: bool = True,
+    hash_lists: int | None = None,
+    eager: bool = False,
     most: int = 1_000_000,
 ) -> Processed:
     """Process tuples that come in order of time, each from link 0 or 1, by one of the modes.
@@ -68,6 +70,12 @@ def process(
     those of a join are sorted, and a result that ends early is looked for in all of them, where
     there would be an index of results. At most `most` results.
 
+    Hash tables have so many `hash_lists`, which are walked through from the newest entry on: those
+    that `nt` keeps results in, and in `join` and `distinct` those that tuples and keys are looked
+    for in. The thesis has 10; without the argument there are so many that hardly two keys share a
+    list. With `eager` a join drops results with every tuple that comes, else every twentieth of a
+    window.
+
     `absence_join` gives pairs of links 0 and 2 with equal keys while link 1 has no tuple of the
     key. With `absence_up` pairs are joined first, and hidden as they are; else tuples of link 0 are
     hidden before they join.
@@ -76,35 +84,39 @@ def process(
     >>> process("absence", "upa", times, links, keys, window=10).rows.tolist()
     [[0, -1, 0, 3]]
     """
-    _check(query, mode, times, links, keys, window, partitions)
+    _check(query, mode, times, links, keys, window, partitions, hash_lists)
     way = MODES.index(mode)
     rows = np.empty((most, 4), dtype=np.int64)
-    lists = {NT: _HASH_LISTS, DIRECT: 1, UPA: partitions}[way]
+    lists = {NT: hash_lists or _HASH_LISTS, DIRECT: 1, UPA: partitions}[way]
     # One partition more than a window spans: the current one is only partly over.
     width = max(-(-window // max(partitions - 1, 1)), 1)
-    kernel: Any = {
-        "join": join, "distinct": distinct, "absence": absence, "absence_join": absence_join,
-    }[query]  # fmt: skip
     given = [np.ascontiguousarray(each, dtype=np.int64) for each in (times, links, keys)]
-    if query == "absence_join":
+    spots = given[2] if hash_lists is None else given[2] % hash_lists
+    store = new_store(most, lists)
+    found: tuple[int, int, int, int]
+    if query == "join":
+        pause = 0 if eager else max(window // 20, 1)
+        found = join(*given, spots, window, way, store, width, scanning, pause, rows)
+    elif query == "distinct":
+        found = distinct(given[0], given[2], spots, window, way, store, width, rows)
+    elif query == "absence":
+        found = absence(*given, window, way, store, width, scanning, rows)
+    else:
         room = most if absence_up else 1
         held, pairs = new_store(room, lists), np.empty((room, 4), dtype=np.int64)
-        store = new_store(most, lists)
-        made, kept, negatives, looked = kernel(
+        found = absence_join(
             *given, window, way, absence_up, store, held, width, scanning, rows, pairs
         )
-    else:
-        made, kept, negatives, looked = kernel(
-            *given, window, way, new_store(most, lists), width, scanning, rows
-        )
+    made, kept, negatives, looked = found
     if made > most:
         raise DataError(f"there are more than {count(most, 'result')}", hint="raise most=")
     return Processed(rows[:made], int(looked), int(kept), int(negatives))
 
 
 def _check(
-    query: str, mode: str, times: Ints, links: Ints, keys: Ints, window: int, partitions: int
-) -> None:
+    query: str, mode: str, times: Ints, links: Ints, keys: Ints, window: int, partitions: int,
+    hash_lists: int | None,
+) -> None:  # fmt: skip
     if query not in QUERIES:
         raise DataError(f"{query!r} is not a query", hint=f"choose one of {', '.join(QUERIES)}")
     if mode not in MODES:
@@ -114,8 +126,8 @@ def _check(
             f"direct cannot process {query}: its results end when rows come, not by themselves",
             hint="take nt or upa",
         )
-    if window < 1 or partitions < 1:
-        raise WindowError("windows and numbers of partitions must be 1 or more")
+    if window < 1 or partitions < 1 or (hash_lists is not None and hash_lists < 1):
+        raise WindowError("windows and numbers of partitions and hash lists must be 1 or more")
     if len(times) > 1 and bool((np.diff(times) < 0).any()):
         raise DataError("tuples must come in order of time")
     most = 2 if query == "absence_join" else 1

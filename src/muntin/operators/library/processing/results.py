@@ -158,6 +158,26 @@ def scan_for(store: Store, at: int) -> None:
 
 
 @inlined
+def add_first(first: Ints, after: Ints, spot: int, at: int) -> None:
+    """Put `at` in front of a hash list, as chained hash tables do."""
+    after[at], first[spot] = first[spot], at
+
+
+@inlined
+def take_out(first: Ints, after: Ints, spot: int, at: int) -> int:
+    """Take `at` out of its hash list, which is walked until it comes; how many others came."""
+    found, looked = first[spot], ZERO
+    if found == at:
+        first[spot] = after[at]
+        return int(looked)
+    while after[found] != at:
+        found = after[found]
+        looked += 1
+    after[found] = after[at]
+    return int(looked + 1)
+
+
+@inlined
 def pair_spot(left: int, right: int, lists: int) -> int:
     """The hash list of a result of two tuples."""
     return int(left * 1_000_003 + right) % lists
