@@ -100,9 +100,9 @@ def figures(windows: Sequence[int], repeats: int) -> Part:
     large, few_ways = [_LARGE * windows[-1]], [NT, UPA10, APART_NT, APART_FINE]
     largest, apart = [_APART * windows[-1]], [APART_NT, APART_FINE]
     sources, pairs, large_sources, large_pairs, many_sources, many_pairs = (
-        _measure("distinct", spans, ways, lambda _, values=values: (values, 1), repeats)
+        _measure("distinct", spans, ways, shape, repeats)
         for spans, ways in ((windows, every), (large, few_ways), (largest, apart))
-        for values in (2000, 20_000)
+        for shape in (_sources, _pairs)
     )
     few = (*_SMALL, *windows)
     absent = _measure(
@@ -243,6 +243,14 @@ def _absence_claims(absent: Times, both: Times) -> tuple[Claim, ...]:
             _ratio(absent, INDEXED.name, "NT"),
         ),
     )  # fmt: skip
+
+
+def _sources(_: int) -> tuple[int, int]:
+    return 2000, 1
+
+
+def _pairs(_: int) -> tuple[int, int]:
+    return 20_000, 1
 
 
 def _measure(

@@ -90,22 +90,23 @@ def process(
     lists = {NT: hash_lists or _HASH_LISTS, DIRECT: 1, UPA: partitions}[way]
     # One partition more than a window spans: the current one is only partly over.
     width = max(-(-window // max(partitions - 1, 1)), 1)
-    given = [np.ascontiguousarray(each, dtype=np.int64) for each in (times, links, keys)]
-    spots = given[2] if hash_lists is None else given[2] % hash_lists
+    times, links, keys = (
+        np.ascontiguousarray(each, dtype=np.int64) for each in (times, links, keys)
+    )
+    spots = keys if hash_lists is None else keys % hash_lists
     store = new_store(most, lists)
-    found: tuple[int, int, int, int]
     if query == "join":
         pause = 0 if eager else max(window // 20, 1)
-        found = join(*given, spots, window, way, store, width, scanning, pause, rows)
+        found = join(times, links, keys, spots, window, way, store, width, scanning, pause, rows)
     elif query == "distinct":
-        found = distinct(given[0], given[2], spots, window, way, store, width, rows)
+        found = distinct(times, keys, spots, window, way, store, width, rows)
     elif query == "absence":
-        found = absence(*given, window, way, store, width, scanning, rows)
+        found = absence(times, links, keys, window, way, store, width, scanning, rows)
     else:
         room = most if absence_up else 1
         held, pairs = new_store(room, lists), np.empty((room, 4), dtype=np.int64)
         found = absence_join(
-            *given, window, way, absence_up, store, held, width, scanning, rows, pairs
+            times, links, keys, window, way, absence_up, store, held, width, scanning, rows, pairs
         )
     made, kept, negatives, looked = found
     if made > most:
