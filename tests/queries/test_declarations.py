@@ -116,7 +116,7 @@ def test_what_can_be_read_is_read_beside_what_cannot() -> None:
         ("CREATE STREAM a WITH (a = 'x' 'y')", "a second string", "a comma before"),
         ("CREATE STREAM a WITH (a = $x)", "expected {name} after $", "write ${name}"),
         ("CREATE STREAM a WITH (a = ${x)", "expected } after the name", "write ${name}"),
-        ("CREATE STREAM a WITH (a = 1, A = 2)", "the option A stands twice", "keep one"),
+        ("CREATE STREAM a WITH (a = 1, A = 2)", "the option A is given twice", "keep one"),
         ("CREATE STREAM a WITH (a = 1", "expected , or ) after an option", "write WITH"),
         ("CREATE OR REPLACE STREAM a WITH (a = 1)", "only queries are replaced", "OR REPLACE"),
         ("CREATE TABLE IF NOT EXISTS a WITH (a = 1)", "IF NOT EXISTS is not needed", "leave it"),

@@ -243,7 +243,7 @@ def test_what_is_refused_changes_nothing() -> None:
     assert [query.name for query in stream.queries()] == ["paid"]
     with pytest.raises(DataError, match="there is no stream 'order'"):
         stream.feed(orders((1, 7, 5.0)), "order")
-    with pytest.raises(DataError, match="the batch names no stream"):
+    with pytest.raises(DataError, match="the batch does not name a stream"):
         stream.feed(orders((1, 7, 5.0)))
     with pytest.raises(DataError, match="no column 'id'"):
         stream.feed(orders((1, 7, 5.0)).drop_columns(["id"]), "orders")
@@ -259,7 +259,7 @@ def test_advance_moves_one_stream_or_all() -> None:
 
 def test_snapshots_are_of_their_streams() -> None:
     data = group(JOIN).snapshot()
-    with pytest.raises(DataError, match="the snapshot is of the streams orders, payments"):
+    with pytest.raises(DataError, match="the snapshot was taken of the streams orders, payments"):
         muntin.stream(
             "SELECT id FROM orders [RANGE 5]", {"orders": COLUMNS["orders"]}, snapshot=data
         )

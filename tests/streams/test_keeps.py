@@ -68,7 +68,7 @@ def test_several_streams_keep_each_their_own() -> None:
     group.drop_keep("paid")
     with pytest.raises(muntin.QuestionError, match="nothing is kept of u"):
         group.ask(ask)
-    with pytest.raises(muntin.QueryError, match="already a keep named recent, of another stream"):
+    with pytest.raises(muntin.QueryError, match="already a keep named recent, on another stream"):
         group.keep(KEEP.replace("FROM t", "FROM u"))
     with pytest.raises(muntin.QueryError, match="there is no stream 'x'"):
         group.keep([KEEP.replace("recent", "more"), other.replace("FROM u", "FROM x")])

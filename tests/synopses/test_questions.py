@@ -163,7 +163,7 @@ def test_the_keep_of_a_refusal_does_answer(stream: Stream) -> None:
 
 def test_a_question_has_a_budget(stream: Stream) -> None:
     sql = "SELECT k, max(v) AS m FROM t [RANGE 14] GROUP BY k"
-    assert "3 rows, and 2 are the most" in refusal(stream, sql, max_rows=2)
+    assert "3 rows, but at most 2 are allowed" in refusal(stream, sql, max_rows=2)
     assert "longer than its" in refusal(stream, sql, timeout=1e-9)
     assert "isolation must be" in refusal(stream, sql, isolation="serial")
     assert "max_rows must be" in refusal(stream, sql, max_rows=0)
@@ -172,10 +172,12 @@ def test_a_question_has_a_budget(stream: Stream) -> None:
 def test_what_takes_long_to_read_is_refused(stream: Stream) -> None:
     sql = "SELECT count(*) AS n FROM t [RANGE 14] WHERE "
     each = [f"k = '{number}'" for number in range(400)]
-    assert "399 ANDs and ORs, and 256 are the most" in refusal(stream, sql + " OR ".join(each))
+    assert "399 ANDs and ORs, but at most 256 are allowed" in refusal(
+        stream, sql + " OR ".join(each)
+    )
     assert "write k IN" in refusal(stream, sql + " AND ".join(f"NOT {one}" for one in each))
     listed = ", ".join(f"'{number}'" for number in range(5000))
-    assert "words, and 10,000 are the most" in refusal(stream, f"{sql} k IN ({listed})")
+    assert "words, but at most 10,000 are allowed" in refusal(stream, f"{sql} k IN ({listed})")
     found = stream.ask(sql + " OR ".join([*each[:255], "k = 'a'"]), timeout="1 minute")
     assert found.frame.to_pylist() == [{"n": 2}]
 
@@ -204,7 +206,7 @@ def test_many_groups_are_limited(stream: Stream) -> None:
     grouped = muntin.stream(QUERY, COLUMNS, keeps=KEEP)
     grouped.feed(rows)
     sql = "SELECT k, max(v) AS m FROM t [RANGE 5] GROUP BY k"
-    assert "200,000 rows, and 100,000 are the most" in refusal(grouped, sql)
+    assert "200,000 rows, but at most 100,000 are allowed" in refusal(grouped, sql)
     limited = grouped.ask(f"{sql} ORDER BY m DESC LIMIT 2", timeout="1 minute")
     assert limited.frame["m"].to_pylist() == [many - 1, many - 2]
     one = grouped.ask("SELECT max(v) AS m FROM t [RANGE 5] WHERE k = '77'", timeout="1 minute")

@@ -221,7 +221,8 @@ class RowEngine:
             before.get(name, each).timeline != each.timeline for name, each in plan.streams.items()
         ):
             raise DataError(
-                "the streams of the queries have changed", hint="start anew with these streams"
+                "the streams of the queries have changed",
+                hint="start a new stream with these queries",
             )
         self._watermarks = {name: self._watermarks.get(name, ALWAYS) for name in plan.streams}
         self._rows = {name: self._rows.get(name, 0) for name in plan.streams}
@@ -331,7 +332,8 @@ class RowEngine:
         names = [final.name for final in plan.finals]
         if state["queries"] != names or len(state["steps"]) != len(engine._graph.steps):
             raise DataError(
-                "the snapshot is of other queries", hint="go on with the queries it was made with"
+                "the snapshot was taken with other queries",
+                hint="resume with the queries it was taken with",
             )
         engine._watermarks, engine._seen = state["watermarks"], state["seen"]
         engine._rows, engine._results = state["rows"], state["results"]
@@ -381,7 +383,7 @@ def output(final: RowFinal, root: Step, begin: int) -> Output:
     if root.strict:
         if final.output == "append":
             raise DataError(
-                f"rows of query {final.name} may end before their time, and cannot be appended",
+                f"rows of query {final.name} may end early, and cannot be appended",
                 hint="use output 'final' or 'changes'",
             )
         return Finals(final, root.lifetime, begin, strict=True)

@@ -77,7 +77,7 @@ class RelationRows:
                 for name, column in zip(rows.column_names, columns, strict=True)
             }
             raise DataError(
-                f"the relation does not hold the row {row} as often as it is deleted",
+                f"the relation does not hold the row {row} as often as it is to be deleted",
                 hint="delete rows as they were inserted, with all their columns",
             )
         return np.sort(codes)

@@ -95,7 +95,7 @@ class Leaf:
         if times.null_count:
             raise DataError(
                 f"the time column {self._timeline.column!r} has NULL values",
-                hint="leave such rows out",
+                hint="filter such rows out",
             )
         # Copied, as Arrow's memory cannot be written, which is another type to kernels.
         return np.array(self._timeline.to_ticks(times))

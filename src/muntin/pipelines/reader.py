@@ -213,7 +213,7 @@ class _Reader:
                 found[name.lower()] = one
             elif isinstance(one, DropKeep) and found.pop(one.name.lower(), None) is None:
                 known = [each.keep.name for each in found.values()]
-                hint = did_you_mean(one.name, known) or "there are no keeps before"
+                hint = did_you_mean(one.name, known) or "no keep is defined before it"
                 self._report(one.start, f"there is no keep named {shown(one.name)}", hint)
         kept: dict[str, tuple[Keep, ...]] = {}
         for each in found.values():

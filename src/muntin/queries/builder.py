@@ -144,7 +144,7 @@ class QueryBuilder:
         """
         others = (self.joins, self.groups, self.outputs, self.filters, self.technique, self.empty)
         if any(others) or self.preference is not None or self.guarantees.given:
-            hint = "call it right behind from_, window and where"
+            hint = "call it right after from_, window and where"
             raise QueryError([Problem("select is for rows without aggregates", hint, self.name)])
         spec = self._window()
         start = RowBuilder(self.name, self.source, self.alias, spec, self.time)

@@ -109,7 +109,7 @@ def _options(nodes: list[exp.Expr], report: Report) -> tuple[Option, ...]:
         # Options of Kafka and Spark tell letter case apart, ours do not.
         option = Option(key, str(node.args["value"]), position(node) or 0, node.args["at"])
         if key.lower() in options:
-            report.add(node, f"the option {shown(key)} stands twice", "keep one of them")
+            report.add(node, f"the option {shown(key)} is given twice", "keep one of them")
         options.setdefault(key.lower(), option)
     return tuple(options.values())
 

@@ -43,7 +43,7 @@ from muntin.queries.sql.depth import MAX_NESTING, MAX_WORDS, too_nested
 from muntin.queries.sql.grammar import QUERY_OPTION_HINT, Grammar, RefusedError
 from muntin.queries.sql.refusals import explain
 
-NESTING_HINT = "flatten it, or split it into columns computed before"
+NESTING_HINT = "flatten it, or split it into columns computed beforehand"
 GUARANTEES = ("bounds", "on_cap", "cap_values", "cap_bytes")
 OPTIONS = ("technique", "prefer", *GUARANTEES)
 ROW_OPTIONS = ("output", "restore", "approximate", "skew")
@@ -161,7 +161,7 @@ class StatementReader:
             return None
         if len(self.tokens) > MAX_WORDS:
             message = f"a statement of more than {MAX_WORDS:,} words"
-            hint = "split it up, or compute a part of it into a column before"
+            hint = "split it up, or compute part of it as a column beforehand"
             self.report.add_at(self.report.start, message, hint)
             return None
         long = next((token for token in self.tokens if _is_long_number(token)), None)

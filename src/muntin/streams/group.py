@@ -331,8 +331,8 @@ class StreamGroup(Lifecycle, Askable):
         self._check()
         if since is not None:
             raise DataError(
-                "several streams, or queries over rows, have no snapshot of what changed",
-                hint="leave out since=: the snapshot is then a whole one",
+                "several streams, or queries over rows, have no incremental snapshot",
+                hint="leave out since= to take a full snapshot",
             )
         content = {
             "queries": list(self._catalog),

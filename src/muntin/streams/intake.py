@@ -59,7 +59,8 @@ class Intake:
         for name in dict.fromkeys([self.timeline.column, *read]):
             if name not in batch.kept.column_names:
                 raise DataError(
-                    f"the batch has no column {name!r}", hint="queries read it: add it, or NULLs"
+                    f"the batch has no column {name!r}",
+                    hint="queries read it: add it, or fill it with NULLs",
                 )
 
     def timely(self, batch: Batch, watermark: int | None) -> tuple[pa.Table, int | None]:
@@ -90,12 +91,12 @@ class Intake:
                 continue
             try:
                 if not _is_alike(rows[name].type, wanted):
-                    raise pa.ArrowInvalid("values of another kind are not guessed")
+                    raise pa.ArrowInvalid("values of another kind are not converted")
                 column = rows[name].cast(wanted)
             except pa.ArrowException as error:
                 raise DataError(
-                    f"column {name!r} is of type {rows[name].type}, and the stream's is {wanted}",
-                    hint=f"cast it before: {error}",
+                    f"column {name!r} is of type {rows[name].type}, but the stream's is {wanted}",
+                    hint=f"cast it first: {error}",
                 ) from error
             rows = rows.set_column(place, name, column)
         return rows

@@ -74,7 +74,7 @@ class Keepers:
             message = f"there is no stream {keep.source!r}"
             raise QueryError([Problem(message, hint, keep.name)])
         if homes.get(keep.name.lower(), found) != found:
-            message = f"there is already a keep named {keep.name}, of another stream"
+            message = f"there is already a keep named {keep.name}, on another stream"
             raise QueryError([Problem(message, "use another name", keep.name)])
         return found
 

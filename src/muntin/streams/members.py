@@ -90,7 +90,11 @@ class Members(dict[str, Member]):
             return next(iter(self))
         known = {each.lower(): each for each in self}.get(str(name).lower())
         if known is None:
-            what = "the batch names no stream" if name is None else f"there is no stream {name!r}"
+            what = (
+                "the batch does not name a stream"
+                if name is None
+                else f"there is no stream {name!r}"
+            )
             hint = did_you_mean(str(name), self)
             raise DataError(what, hint=hint or f"the streams are {', '.join(self)}")
         return known
@@ -158,7 +162,7 @@ def relation_schemas(
     for name in relations or {}:
         if name.lower() in taken:
             raise DataError(
-                f"{name} is a stream and a relation", hint="give the relation another name"
+                f"{name} is both a stream and a relation", hint="give the relation another name"
             )
     first = next(iter(streams.values()))
     return {

@@ -61,7 +61,7 @@ def unpacked(snapshot: bytes | Sequence[bytes]) -> tuple[SharedPlan, list[bytes]
             "the first snapshot holds only what changed since an earlier one"
             if found
             else "there is no snapshot to resume from",
-            hint="give a whole snapshot first, then those since, each after the one before",
+            hint="give a full snapshot first, then the ones since, in order",
         )
     return plans[-1], [state for _, state, _ in found], [kept for _, _, kept in found]
 
@@ -91,7 +91,7 @@ def token_in(snapshot: Any) -> bytes:
         )
     if not head.startswith(_MARK):
         raise DataError(
-            "these bytes are not the snapshot of a stream, or of another version of Muntin",
+            "these bytes are not a snapshot of a stream, or another version of Muntin made them",
             hint="give what Stream.snapshot() returned, and resume with the version that made it",
         )
     return head[_TOKEN]
@@ -140,7 +140,8 @@ def unpacked_group(snapshot: Any, streams: Iterable[str]) -> dict[str, Any]:
     data = bytes(snapshot) if isinstance(snapshot, bytes | bytearray | memoryview) else b""
     if not data.startswith(_GROUP_MARK):
         raise DataError(
-            "these bytes are not the snapshot of several streams, or of another version of Muntin",
+            "these bytes are not a snapshot of several streams, or another version of Muntin "
+            "made them",
             hint="give what snapshot() returned, and resume with the version that made it",
         )
     head = len(_GROUP_MARK) + _SUM_BYTES
@@ -149,5 +150,5 @@ def unpacked_group(snapshot: Any, streams: Iterable[str]) -> dict[str, Any]:
     held: dict[str, Any] = pickle.loads(body)
     if list(held["engines"]) != list(streams):
         names = ", ".join(held["engines"])
-        raise DataError(f"the snapshot is of the streams {names}", hint=_CHANGED_HINT)
+        raise DataError(f"the snapshot was taken of the streams {names}", hint=_CHANGED_HINT)
     return held

@@ -258,7 +258,7 @@ def _wanted(condition: Bound | None, kept: Kept) -> Wanted:
         idle = found.is_idle
     if idle and not found.is_exact:
         assert condition is not None
-        raise UnfitError(f"nothing in it tells rows apart by {condition.key}", 3)
+        raise UnfitError(f"it cannot tell rows apart by {condition.key}", 3)
     return found
 
 

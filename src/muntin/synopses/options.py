@@ -26,7 +26,7 @@ def options_of(isolation: str, timeout: DurationLike, rows: int) -> Options:
     if isolation not in ISOLATIONS:
         raise DataError(
             f"isolation must be one of {', '.join(ISOLATIONS)}, not {isolation!r}",
-            hint='use "lws" for the newest version, "ws" for any one',
+            hint='use "lws" for the newest version, "ws" for any version',
         )
     seconds = _seconds(timeout)
     if not seconds > 0:

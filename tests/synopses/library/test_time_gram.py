@@ -93,7 +93,7 @@ def test_a_window_without_rows():
         (lambda: TimeGram(EqualBuckets(0, 1, 2), 0), "above 0, not 0"),
         (lambda: EqualBuckets(1, 1, 2), "must be below"),
         (lambda: EqualBuckets(0, 1, 0), "at least one bucket"),
-        (lambda: EdgeBuckets((1, 1)), "must rise"),
+        (lambda: EdgeBuckets((1, 1)), "must increase"),
         (lambda: GeometricBuckets(1.5), "between 0 and 1"),
         (lambda: gram_of(EqualBuckets(0, 1, 2), values=(math.nan,)), "finite"),
         (lambda: gram_of(EqualBuckets(0, 1, 2), values=(1,)).insert(1, 0), "order of time"),

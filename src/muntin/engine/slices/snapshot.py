@@ -73,7 +73,8 @@ def unpack(snapshots: Sequence[bytes], plan: SharedPlan) -> tuple[dict[str, Any]
     head = links[-1].head
     if head["partials"] != _describe(plan):
         raise DataError(
-            "the snapshot is of other queries", hint="restore it with the queries it was made with"
+            "the snapshot was taken with other queries",
+            hint="restore it with the queries it was made with",
         )
     made_in = head.get("zone", "UTC")
     if made_in != plan.zone.name:
@@ -177,7 +178,7 @@ def unpack_base(
     """What `pack_base` made, with the sealed entries of each store."""
     head = json.loads(bytes(arrays["head"]))
     if head["partials"] != _describe(plan):
-        raise DataError("it is of other queries", hint="go on with the queries it was made with")
+        raise DataError("it is of other queries", hint="resume with the queries it was taken with")
     stores = []
     for i, node in enumerate(plan.partials):
         held = inside(arrays, f"{i}:")

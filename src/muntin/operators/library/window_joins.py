@@ -97,7 +97,7 @@ def _check(
     if not 2 <= len(windows) <= _MOST:
         raise WindowError(f"a join has 2 to {_MOST} windows, not {len(windows)}")
     if sorted(order) != list(range(len(windows))):
-        raise DataError(f"an order names each of {len(windows)} streams once, unlike {order}")
+        raise DataError(f"an order must name each of {len(windows)} streams once, unlike {order}")
     if min(windows) < 1 or every < 1 or buckets < 1:
         raise WindowError("windows, intervals and numbers of buckets must be 1 or more")
     if algorithm.startswith("lazy") and min(windows) <= every:

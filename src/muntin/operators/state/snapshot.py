@@ -73,11 +73,13 @@ def unpack(
             hint="restore it with the version of Muntin that made it",
         )
     if len(data) < _HEAD.size or data[:8] != _MAGIC:
-        raise DataError("this is not a snapshot of rows with lifetimes", hint="give what was saved")
+        raise DataError(
+            "this is not a snapshot of rows with lifetimes", hint="give what snapshot() returned"
+        )
     _, checksum, size = _HEAD.unpack_from(data)
     body = memoryview(data)[_HEAD.size :]
     if len(body) != size or not (mapped or zlib.crc32(body) == checksum):
-        raise DataError("the snapshot is damaged", hint="go back to an earlier one")
+        raise DataError("the snapshot is damaged", hint="resume from an earlier one")
     (length,) = _LENGTH.unpack_from(body)
     begin = _LENGTH.size + length
     reader = _Reader(classes, body[begin:], inside, mapped)

@@ -42,7 +42,7 @@ _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
     "except": "except",
     "intersect": "intersect",
 }
-SKEW_HINT = "leave it out: each result must have one row of a stream that decides alone"
+SKEW_HINT = "leave it out: each result must belong to a row of a single stream"
 TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
 
 
@@ -151,7 +151,7 @@ class RowBinding:
             written=None if root == written else written,
         )
         if final.replicates and not may_replicate(final):
-            message = "skew = 'replicate' with other than JOIN of streams, EXISTS or IN"
+            message = "skew = 'replicate' works only with JOIN of streams, EXISTS or IN"
             raise QueryError([query.problem(None, message, SKEW_HINT)])
         self._check_columns(final)
         self._check_relations(final)
@@ -190,7 +190,7 @@ class RowBinding:
         """Without a name the one stream may have any, but not two."""
         others = [each for each in read if each.stream.lower() != read[0].stream.lower()]
         if list(self.streams) == [""] and others:
-            message = f"there is one stream, and the query reads {self.query.streams}"
+            message = f"there is one stream, but the query reads {self.query.streams}"
             hint = "pass several by name, as in {'orders': ..., 'payments': ...}"
             raise self._at(others[0], message, hint)
 
@@ -207,7 +207,7 @@ class RowBinding:
                 raise self._at(source, message, "leave it out, or give the stream that time")
             if timeline.plain != first.plain:
                 kinds = [f"{each.column} is a {each.type}" for each in (first, timeline)]
-                message = f"times that do not meet: {', '.join(kinds)}"
+                message = f"time columns of different types: {', '.join(kinds)}"
                 raise self._at(source, message, TIME_HINT)
             self._check_unit(source, timeline.plain)
             shown = 1 if source.range is None else source.range
@@ -234,7 +234,8 @@ class RowBinding:
         updated = [leaf.stream for leaf in leaves(final.root) if leaf.retroactive]
         if updated and final.shown != "changes":
             message = (
-                f"rows end when the relation {updated[0]} is updated, and are shown as changes"
+                f"rows end when the relation {updated[0]} is updated, "
+                "so they must be shown as changes"
             )
             hint = "write CREATE QUERY ... WITH (output = 'changes') AS ..., without SLIDE"
             raise QueryError([self.query.problem(None, message, hint)])
@@ -325,7 +326,7 @@ class RowBinding:
         word = body.kind.upper()
         if len(left.schema) != len(right.schema):
             message = f"{word} of {len(left.schema)} and {len(right.schema)} columns"
-            hint = "list as many columns on both sides"
+            hint = "list the same number of columns on both sides"
             raise QueryError([self.query.problem(None, message, hint)])
         if left.schema.types == right.schema.types and left.schema.names == right.schema.names:
             return left, right

@@ -316,7 +316,7 @@ class _Partner:
         for part in [*self.correlated, *far]:
             for each in part.find_all(exp.Column):
                 if each.name not in known and not self._nested(each.name):
-                    hint = "name streams of the SELECT right around it"
+                    hint = "use streams of the SELECT directly around it"
                     raise self.outer.error(each, "EXISTS reaches out of two SELECTs", hint)
 
     def _nested(self, name: str) -> bool:

@@ -36,9 +36,9 @@ from muntin.plan.routes import Feed, RoutedPlan, SplitGroup
 _TIME = -1
 NO_RELATION = (
     "a retroactive relation runs in this process only: an update would have to find the rows of "
-    "all windows again, in every bucket, in the midst of a batch"
+    "all windows again, in every bucket, in the middle of a batch"
 )
-RELATION_HINT = "use muntin.stream; or give it in tables=, where an update is for rows to come"
+RELATION_HINT = "use muntin.stream; or pass it in tables=, where an update affects only later rows"
 # A key of more columns spreads rows no better.
 _ENOUGH = 8
 

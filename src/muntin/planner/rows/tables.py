@@ -16,7 +16,9 @@ from muntin.planner.rows.scope import Leaf, Scope
 from muntin.queries.names import Names, Origin
 from muntin.queries.query import Join, column
 
-ONE_HINT = "compare its columns with those of one stream: a row is joined with a table as it comes"
+ONE_HINT = (
+    "compare its columns with those of one stream: a row is joined with a table when it arrives"
+)
 PADDED_HINT = "write LEFT JOIN, and compare it with a plain column of that stream"
 
 

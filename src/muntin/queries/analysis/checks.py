@@ -137,7 +137,7 @@ def check_clauses(
         report.add(
             deep,
             f"an expression has more than {MAX_DEPTH} levels",
-            "split it into columns computed before",
+            "split it into columns computed beforehand",
         )
         return False
     return True
@@ -235,7 +235,7 @@ def _refuse_star(star: exp.Expr, report: Report) -> bool:
         return False
     report.add(
         call if inside else star,
-        "* stands for rows in count(*) only" if inside else "SELECT * is not supported",
+        "* is allowed only in count(*)" if inside else "SELECT * is not supported",
         "name the columns; select the groups and the aggregates you need",
     )
     return True
@@ -253,7 +253,7 @@ def _refuse_elsewhere(call: exp.Expr, report: Report) -> bool:
     name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
     if name not in AGGREGATES_ELSEWHERE:
         return False
-    hint = did_you_mean(name, names()) or "muntin.aggregates.names() lists those that there are"
+    hint = did_you_mean(name, names()) or "muntin.aggregates.names() lists all of them"
     report.add(call, f"there is no aggregate {shown(name)}", hint)
     return True
 

@@ -12,7 +12,9 @@ from muntin.windows import Window
 from muntin.windows.spec import Unit
 
 ROWS_HINT = "use a window over time: [RANGE '10 minutes']"
-UNIT_HINT = "streams with plain numbers and with timestamps do not meet: write all alike"
+UNIT_HINT = (
+    "streams with plain numbers and with timestamps cannot be joined: write all windows alike"
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Extents:
         first = sliding[0][1]
         for clause, window in sliding[1:]:
             if (window.period, window.phase) != (first.period, first.phase):
-                hint = "name the same SLIDE and OFFSET in all windows, or in one of them"
+                hint = "write the same SLIDE and OFFSET in all windows, or in just one"
                 self.report.add(clause, "windows of one query that slide differently", hint)
         by_start = [clause for clause, window in sliding if window.align == "start"]
         if by_start and len({window.range for _, window in given}) > 1:

@@ -93,7 +93,7 @@ class _Reader:
         label = shown(self.scope.labels[number])
         node = node.unnest()
         if not isinstance(node, exp.EQ):
-            hint = "compare columns with =, joined by AND; other conditions belong into WHERE"
+            hint = "compare columns with =, joined by AND; other conditions belong in WHERE"
             # Some constants do not know their place.
             place = table if position(node) is None else node
             self.report.add(place, "ON takes equalities only", hint)
@@ -107,7 +107,7 @@ class _Reader:
                     return None
                 return left.copy(), right.copy()
         if number in self._numbers(node):
-            hint = f"write expression = {label}.column; compute other columns of it before"
+            hint = f"write expression = {label}.column; compute other columns of it beforehand"
             message = f"no side of this equality is a column of {label} alone"
         else:
             message, hint = f"ON does not name a column of {label}", f"write ... = {label}.column"

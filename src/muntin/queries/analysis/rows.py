@@ -148,7 +148,7 @@ class _Analysis:
         kind = _SETS.get((type(node), bool(node.args.get("distinct"))))
         others = [key for key, value in node.args.items() if value and key not in _SET_ARGUMENTS]
         if kind is None:
-            hint = "leave out ALL: values that both have, once each"
+            hint = "leave out ALL: it then gives values that both have, once each"
             self.report.add(node.expression, f"{words} ALL is not supported", hint)
             return None
         if others:
@@ -161,7 +161,9 @@ class _Analysis:
         shown_columns = [_columns(side) for side in (left, right)]
         if None not in shown_columns and shown_columns[0] != shown_columns[1]:
             message = f"{words} of {shown_columns[0]} and {shown_columns[1]} columns"
-            self.report.add(node.expression, message, "list as many columns on both sides")
+            self.report.add(
+                node.expression, message, "list the same number of columns on both sides"
+            )
         return Compound(kind, left, right)
 
     def _check_together(self, query: RowQuery, node: exp.Expr) -> None:

@@ -27,7 +27,7 @@ from muntin.queries.sql.normalize import default_name, normalize
 MAX_STREAMS = 6
 # Of all set operations and subqueries of one query; also how deep they can be nested.
 MAX_SELECTS = 32
-EXISTS_HINT = "write it as a condition of WHERE of its own, connected with AND"
+EXISTS_HINT = "make it a condition of its own in WHERE, combined with AND"
 LATER_HINT = "write one SELECT with the aggregate for each of them, and combine their results"
 _READ = ("expressions", "from_", "joins", "where", "distinct", "group", "having", "emit_empty")
 
@@ -184,7 +184,7 @@ class Selections:
         side: Any = "INNER" if join is None else join.args.get("side") or "INNER"
         using = () if join is None else join.args.get("using") or ()
         if using and side in ("RIGHT", "FULL"):
-            hint = "write ON: the column of which side is meant must be said"
+            hint = "write ON, which says which side's column is meant"
             self.report.add(using[0], f"USING with {side} JOIN", hint)
         time = table.args["window"].args.get("time")
         return RowSource(
@@ -236,7 +236,7 @@ class Selections:
         inner = unwrapped(query)
         if not isinstance(inner, exp.Select):
             hint = "write one SELECT, or several conditions"
-            self.report.add(inner, "only one SELECT stands inside EXISTS and IN", hint)
+            self.report.add(inner, "EXISTS and IN take a single SELECT", hint)
             return None
         is_in = isinstance(node, exp.In)
         if inner.args.get("distinct"):

@@ -63,7 +63,7 @@ def _applied(statements: list[CreateKeep | DropKeep], given: list[AnyKeep]) -> t
             if not known:
                 hint = did_you_mean(name, [each.name for each in found.values()])
                 message = f"there is no keep named {name}"
-                raise QueryError([Problem(message, hint or "there are no keeps before")])
+                raise QueryError([Problem(message, hint or "no keep is defined before it")])
             del found[name.lower()]
             continue
         if known and not one.replace:

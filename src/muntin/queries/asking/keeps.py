@@ -187,7 +187,8 @@ def slice_keep(keep: AnyKeep) -> Keep:
     """A keep of slices; one of rows is refused, which streams in one process have only."""
     if isinstance(keep, RowKeep):
         message = (
-            "a run on Spark keeps slices, not the latest rows: its tasks keep no order of rows"
+            "a run on Spark keeps slices, not the latest rows: "
+            "its tasks do not preserve the order of rows"
         )
         hint = f"{GRID_HINT}; or keep rows in a muntin.stream"
         raise QueryError([Problem(message, hint, keep.name)])
@@ -252,15 +253,15 @@ def check_keep(query: Query, report: Report) -> bool:
     before = len(report.problems)
     window = query.window
     if window.measure == "rows" or not window.periodic:
-        report.add(None, "a keep needs a span and a grid in time", GRID_HINT)
+        report.add(None, "a keep needs a RANGE and a SLIDE over time", GRID_HINT)
     elif window.period > window.range:
         report.add(None, "a keep's SLIDE is longer than its RANGE", GRID_HINT)
     if query.having is not None:
         report.add(query.having, "a keep has no HAVING", "put it into the questions")
     if query.emit_empty:
-        report.add(None, "a keep emits nothing, so EMIT EMPTY says nothing", "leave it out")
+        report.add(None, "a keep emits nothing, so EMIT EMPTY has no effect", "leave it out")
     if query.time is not None:
-        report.add(None, "a keep goes by the time of its stream", "leave out WATTR")
+        report.add(None, "a keep uses the time of its stream", "leave out WATTR")
     for output in query.select:
         if as_call(output.node) is None:
             hint = "keep the aggregates on their own; questions may compute with them"

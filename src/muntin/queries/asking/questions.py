@@ -122,11 +122,12 @@ def read_question(text: str, tokens: Sequence[Word]) -> Question:
 def _check_size(words: Sequence[Token]) -> None:
     """Refuse what takes longer to read than a question may take to answer."""
     if len(words) > MOST_WORDS:
-        problem = f"the question has {len(words):,} words, and {MOST_WORDS:,} are the most"
+        problem = f"the question has {len(words):,} words, but at most {MOST_WORDS:,} are allowed"
         raise QueryError([Problem(problem, "ask several questions, or one that rolls groups up")])
     joined = sum(word.token_type in _CONNECTIVES for word in words)
     if joined > MOST_CONNECTIVES:
-        problem = f"the question has {joined:,} ANDs and ORs, and {MOST_CONNECTIVES} are the most"
+        most = MOST_CONNECTIVES
+        problem = f"the question has {joined:,} ANDs and ORs, but at most {most} are allowed"
         raise QueryError([Problem(problem, "write k IN (1, 2, 3), or ask several questions")])
 
 

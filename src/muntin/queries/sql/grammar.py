@@ -49,7 +49,7 @@ FILE_ONLY_HINT = "run a file that has it with muntin run; in Python, pass frames
 
 def reserved(word: str) -> tuple[str, str]:
     """What to say, and what to write, where a word of SQL stands for a name."""
-    return f"{shown(word)} is a word of SQL", f"if it is a name, write `{shown(word)}`"
+    return f"{shown(word)} is a SQL keyword", f"if it is a name, write `{shown(word)}`"
 
 
 class RefusedError(ParseError):
@@ -265,7 +265,7 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
         token = self._curr
         (items, rest), kind, window = self._parse_streamed(super()._parse_projections)
         if self._match(TokenType.COMMA, advance=False):
-            hint = "put all that is shown into its parentheses"
+            hint = "put everything that is selected into its parentheses"
             self.refuse(f"a column beside {shown(token.text)}", hint)
         streamed = StreamedNode(this=exp.Tuple(expressions=items), kind=kind, window=window)
         return [streamed.update_positions(token)], rest
@@ -289,7 +289,7 @@ class Grammar(JoinGrammar, WindowGrammar, ExpressionParser):
 
     def _check_emit(self) -> None:
         if self._curr.token_type == TokenType.VAR and self._curr.text.upper() == "EMIT":
-            hint = "write EMIT EMPTY at the end, or EMIT UNMATCHED behind ON of an outer join"
+            hint = "write EMIT EMPTY at the end, or EMIT UNMATCHED after ON of an outer join"
             self.refuse("expected EMPTY after EMIT", hint)
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:

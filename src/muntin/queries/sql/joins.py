@@ -82,7 +82,7 @@ class JoinGrammar(_Base):
             yield join
         token = self._curr
         if self._parse_join(*args, **kwargs) is not None:
-            hint = "join the tables with each other before"
+            hint = "join the tables with each other beforehand"
             self.refuse(f"more than {MAX_JOINS} joins", hint, token)
 
     def _parse_join(self, *_args: Any, **_kwargs: Any) -> exp.Join | None:

@@ -58,7 +58,7 @@ _REASONS = (
     ("Expected type", "expected a type", "write a type such as DOUBLE"),
     ("Required", "an expression is incomplete", "complete it, or leave out the word before"),
     ("The number of provided", "too many arguments", "check the arguments of the function"),
-    ("Found multiple", "a clause stands twice", ORDER_HINT),
+    ("Found multiple", "a clause is given twice", ORDER_HINT),
 )
 
 

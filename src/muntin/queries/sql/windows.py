@@ -23,8 +23,8 @@ CALL_HINTS = {
     "TUMBLE": "write TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '5' MINUTE)",
 }
 UNKNOWN_CALLS = {
-    "CUMULATE": "windows that grow step by step are not there: use HOP or TUMBLE",
-    "SESSION": "windows by gaps of activity are not there: use HOP or TUMBLE",
+    "CUMULATE": "windows that grow step by step are not available: use HOP or TUMBLE",
+    "SESSION": "windows by gaps of activity are not available: use HOP or TUMBLE",
 }
 _ARGUMENTS = {
     "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
@@ -149,7 +149,7 @@ class WindowGrammar(_Base):
         if not (digits.isascii() and digits.isdigit()):
             return " ".join(words) if not sign else sign + " ".join(words[1:])
         if len(digits) > MAX_DIGITS:
-            self.refuse("the number is too large", "a range fits into 64 bits", first)
+            self.refuse("the number is too large", "a range must fit into 64 bits", first)
         return int(sign + digits)
 
     def _parse_time_column(self) -> exp.Expr:

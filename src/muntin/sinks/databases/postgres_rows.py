@@ -83,7 +83,7 @@ def _timestamps(table: str, name: str, array: pa.Array) -> pa.Array:
     if lowest is not None and lowest < _FIRST_YEAR:
         raise SinkError(
             f"column {name} of table {table} has a time before the year 1",
-            hint="leave such rows out with WHERE",
+            hint="filter such rows out with WHERE",
         )
     # Many rows share few windows, and a time is slow to write out.
     times = exact.dictionary_encode()
@@ -95,7 +95,7 @@ def _checked(table: str, name: str, array: pa.Array) -> pa.Array:
         raise SinkError(
             f"column {name} of table {table} has a string with a NUL character, which "
             "PostgreSQL cannot hold",
-            hint="leave such rows out with WHERE, or write to a parquet or duckdb sink",
+            hint="filter such rows out with WHERE, or write to a parquet or duckdb sink",
         )
     return array
 

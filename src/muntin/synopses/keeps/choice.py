@@ -15,7 +15,7 @@ from muntin.planner.bound import COUNT_ROWS
 # What the buckets of values bound.
 GRAM_CALLS = ("max", "min", "sum", "avg", "count")
 SHARED_CALLS = ("max", "min", "count")
-_LEFT_OUT = "or leave WITH out: each part has what suits it"
+_LEFT_OUT = "or leave WITH out: each part then gets what suits it"
 
 
 def synopsis_problem(synopsis: str | None, plan: SharedPlan) -> tuple[str, str] | None:
@@ -24,7 +24,7 @@ def synopsis_problem(synopsis: str | None, plan: SharedPlan) -> tuple[str, str] 
     if synopsis == "running":
         stiff = [each for each in plan.partials[0].accumulators if not each.part.invertible]
         if stiff:
-            message = f"{stiff[0]} cannot be subtracted, which running totals take"
+            message = f"{stiff[0]} cannot be subtracted, which running totals need"
             return message, f"write WITH (synopsis = 'interval'), {_LEFT_OUT}"
     if synopsis == "timegram":
         return _gram_problem(calls)
@@ -41,10 +41,10 @@ def _gram_problem(calls: list[Lowering]) -> tuple[str, str] | None:
     arguments = _arguments(calls)
     if len(arguments) != 1:
         named = ", ".join(each.key for each in arguments) or "none"
-        message = f"a TimeGram has the values of one expression in buckets, and this has {named}"
+        message = f"a TimeGram buckets the values of one expression, and this keep has {named}"
         return message, f"keep aggregates of one expression in each keep, {_LEFT_OUT}"
     if not is_number(arguments[0].type):
-        message = f"a TimeGram has numbers in buckets, and {arguments[0].key} is not one"
+        message = f"a TimeGram buckets numbers, and {arguments[0].key} is not one"
         return message, f"keep aggregates of a number, {_LEFT_OUT}"
     return None
 
@@ -52,7 +52,7 @@ def _gram_problem(calls: list[Lowering]) -> tuple[str, str] | None:
 def _sharing_problem(calls: list[Lowering]) -> tuple[str, str] | None:
     others = [each.aggregate.name for each in calls if each.aggregate.name not in SHARED_CALLS]
     if others:
-        message = f"OrderedSharing has max and min, and not {others[0]}"
+        message = f"OrderedSharing has max and min, not {others[0]}"
         return message, f"keep {others[0]} in a keep of its own, {_LEFT_OUT}"
     extremes = [each.args[0] for each in calls if each.aggregate.name in ("max", "min")]
     if not extremes:

@@ -185,7 +185,8 @@ def plan_keep(
         raise QueryError([keep.problem(node, message, hint)])
     kept = Kept(keep, plan)
     if kept.shape.size > MOST_CELLS:
-        message = f"CUT and FILTER make {kept.shape.size:,} cells, and {MOST_CELLS:,} are the most"
+        cells = kept.shape.size
+        message = f"CUT and FILTER make {cells:,} cells, but at most {MOST_CELLS:,} are allowed"
         raise QueryError([keep.problem(node, message, "leave out some of them")])
     trouble = synopsis_problem(keep.synopsis, plan)
     if trouble is not None:

@@ -80,7 +80,7 @@ def plan_rows(keep: RowKeep, schema: pa.Schema, time: str, zone: Zone = UTC) -> 
     partition = tuple(known[name.lower()] for name in keep.partition)
     for name in partition:
         if not KeyTable.takes(schema.field(name).type):
-            message = f"rows cannot be counted by a {schema.field(name).type}"
+            message = f"rows cannot be partitioned by a {schema.field(name).type}"
             raise QueryError([Problem(message, "use plain columns", keep.name)])
     listed = [known[each.lower()] for each in keep.columns or schema.names]
     named = dict.fromkeys([timeline.column, *partition, *listed])

@@ -41,7 +41,7 @@ class OrderedSharing:
     def __init__(self, sizes: Iterable[int], kind: Literal["max", "min"] = "max") -> None:
         self.sizes = sorted(set(sizes))
         if not self.sizes or self.sizes[0] < 1:
-            raise WindowError(f"window sizes must be 1 or more, unlike {self.sizes}")
+            raise WindowError(f"window sizes must be 1 or more, not {self.sizes}")
         self._sign = 1 if kind == "max" else -1
         self._nodes: list[Node] = []  # by size, and so by answer
         self._rows: deque[tuple[int, float]] = deque()  # of the largest window
@@ -57,7 +57,7 @@ class OrderedSharing:
     def insert(self, value: float, time: int) -> None:
         """Take in a row; times do not fall."""
         if self.now is not None and time < self.now:
-            raise DataError(f"rows come in order of time, unlike {time} after {self.now}")
+            raise DataError(f"rows must come in order of time, but {time} came after {self.now}")
         self.now = time
         signed = self._sign * value
         self._rows.append((time, signed))

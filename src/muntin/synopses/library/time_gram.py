@@ -53,7 +53,9 @@ class EdgeBuckets:
     def __post_init__(self) -> None:
         edges = self.edges
         rising = all(a < b for a, b in pairwise(edges))
-        _check(len(edges) > 1 and rising, f"the edges of buckets must rise, unlike {list(edges)}")
+        _check(
+            len(edges) > 1 and rising, f"the edges of buckets must increase, unlike {list(edges)}"
+        )
 
     def number(self, values: Floats) -> Ints:
         """The bucket of each value; the last one holds its upper edge as well."""
@@ -123,8 +125,8 @@ class GeometricBuckets:
     least: float = 1e-9
 
     def __post_init__(self) -> None:
-        _check(0 < self.accuracy < 1, f"an accuracy lies between 0 and 1, unlike {self.accuracy}")
-        _check(self.least > 0, f"the least size must be above 0, unlike {self.least}")
+        _check(0 < self.accuracy < 1, f"accuracy must be between 0 and 1, not {self.accuracy}")
+        _check(self.least > 0, f"the least size must be above 0, not {self.least}")
 
     @property
     def base(self) -> float:
@@ -188,7 +190,7 @@ class TimeGram:
         _check(math.isfinite(value), "a TimeGram takes finite numbers only")
         _check(
             self.now is None or time >= self.now,
-            f"rows come in order of time, unlike {time} after {self.now}",
+            f"rows must come in order of time, but {time} came after {self.now}",
         )
         self._widen(value, value)
         bucket = int(self.buckets.number(np.array([value], dtype=np.float64))[0])
@@ -205,7 +207,7 @@ class TimeGram:
         rising = len(times) < 2 or bool((np.diff(times) >= 0).all())
         _check(
             rising and (self.now is None or first >= self.now),
-            f"rows come in order of time, unlike {first} after {self.now}",
+            f"rows must come in order of time, but {first} came after {self.now}",
         )
         self._widen(float(values.min()), float(values.max()))
         found = self.buckets.number(values)
@@ -216,7 +218,7 @@ class TimeGram:
 
     def advance(self, now: int) -> None:
         """Let time pass: rows that no window can hold are dropped."""
-        _check(self.now is None or now >= self.now, f"time goes on, unlike {now} after {self.now}")
+        _check(self.now is None or now >= self.now, f"time cannot go back from {self.now} to {now}")
         self.now = now
         while self._order and self._order[0][0] <= now - self.longest:
             bucket = self._order.popleft()[1]

@@ -59,7 +59,7 @@ class Budget:
         """Refuse an answer of too many rows."""
         if rows > self.rows:
             raise QuestionError(
-                f"the answer would have {rows:,} rows, and {self.rows:,} are the most",
+                f"the answer would have {rows:,} rows, but at most {self.rows:,} are allowed",
                 hint="add LIMIT or a condition, or allow more with max_rows=",
             )
 

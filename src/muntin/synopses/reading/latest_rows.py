@@ -173,7 +173,7 @@ def _enough(question: Question, rows: int, held: Sequence[RowVersion]) -> list[R
     named = "; ".join(str(each.kept.keep) for each in held)
     reason = f"what is kept of its rows is {named}" if held else "none of its rows are kept"
     raise QuestionError(
-        f"nothing kept of {query.source} answers [{by}ROWS {rows}]: {reason}",
+        f"no keep of {query.source} answers [{by}ROWS {rows}]: {reason}",
         hint=f"this would, from {rows:,} rows on: {would}",
     )
 

@@ -124,7 +124,7 @@ def _check(
         raise DataError(f"{mode!r} is not a mode", hint=f"choose one of {', '.join(MODES)}")
     if mode == "direct" and query in ("absence", "absence_join"):
         raise DataError(
-            f"direct cannot process {query}: its results end when rows come, not by themselves",
+            f"direct cannot process {query}: its results end when rows arrive, not by themselves",
             hint="take nt or upa",
         )
     if window < 1 or partitions < 1 or (hash_lists is not None and hash_lists < 1):
