@@ -161,7 +161,7 @@ def test_what_no_first_stream_decides_alone_is_not_replicated() -> None:
         "SELECT a.v, b.v AS w FROM a [RANGE 5] LEFT JOIN b [RANGE 5] ON a.id = b.id",
         "SELECT v FROM a [RANGE 5] WHERE id NOT IN (SELECT id FROM b [RANGE 2])",
     ):
-        with pytest.raises(QueryError, match="skew = 'replicate' with other than"):
+        with pytest.raises(QueryError, match="skew = 'replicate' works only with"):
             spread_of(f"CREATE QUERY q1 WITH (skew = 'replicate') AS {sql}")
     with pytest.raises(QueryError, match="there is no skew 'salt'"):
         spread_of("CREATE QUERY q1 WITH (skew = 'salt') AS SELECT id FROM a [RANGE 5]")

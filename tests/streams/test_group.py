@@ -265,7 +265,7 @@ def test_snapshots_are_of_their_streams() -> None:
         )
     with pytest.raises(DataError, match="damaged"):
         group(JOIN, snapshot=data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(DataError, match="not the snapshot of several streams"):
+    with pytest.raises(DataError, match="not a snapshot of several streams"):
         group(JOIN, snapshot=b"other")
     resumed = group([JOIN, TOTAL], snapshot=data)
     assert [query.name for query in resumed.queries()] == ["paid", "total"]

@@ -114,7 +114,7 @@ def test_a_keep_that_joins_later_says_what_it_lacks() -> None:
     ("asked", "reason"),
     [
         ("SELECT sum(v) AS s FROM t [ROWS 9]", r"what is kept of its rows is CREATE KEEP last"),
-        ("SELECT sum(v) AS s FROM t [PARTITION BY k ROWS 2]", "nothing kept of t answers"),
+        ("SELECT sum(v) AS s FROM t [PARTITION BY k ROWS 2]", "no keep of t answers"),
         (
             "SELECT sum(v) AS s FROM t [RANGE 9]",
             r"only ROWS: CREATE KEEP last .*\n.*CREATE KEEP recent AS SELECT sum\(v\) FROM t",

@@ -262,7 +262,7 @@ def test_keeps_come_and_go_by_name(stream: Stream) -> None:
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 9]", "a span and a grid"),
+        ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 9]", "a RANGE and a SLIDE over time"),
         ("CREATE KEEP k AS SELECT v FROM t [RANGE 9]", "or the latest rows"),
         ("CREATE KEEP k AS SELECT max(v) + 1 FROM t [RANGE 9 SLIDE 3]", "not expressions"),
         ("CREATE KEEP k AS SELECT max(v) FROM t [RANGE 3 SLIDE 9]", "longer than its RANGE"),

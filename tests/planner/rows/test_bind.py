@@ -278,7 +278,7 @@ def test_leading_columns(sql: str, names: list[str]) -> None:
         ("SELECT id FROM plain [RANGE '5 minutes']", "windows are durations"),
         (
             "SELECT a.id FROM plain [NOW] a, orders [NOW] b WHERE a.id = b.id",
-            "times that do not meet",
+            "time columns of different types",
         ),
         (
             "ISTREAM(SELECT id AS at FROM orders [RANGE '1 second'])",
