@@ -159,6 +159,60 @@ def test_silence_is_by_stream_and_the_clock_may_move_it(monkeypatch: pytest.Monk
         group(JOIN, advance_when_idle="1 second")
 
 
+def test_snapshots_alone_are_enough_to_resume(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0]
+    monkeypatch.setattr("muntin.streams.group._now", lambda: now[0])
+    schema = pa.schema({"ts": pa.timestamp("us"), "id": pa.int64()})
+    names = {"names": pa.table({"id": [1, 2], "name": ["one", "two"]})}
+    text = """
+        CREATE QUERY alone AS SELECT a.id, n.name FROM a [RANGE '10 s'] LEFT JOIN names n
+          ON a.id = n.id WHERE NOT EXISTS (SELECT 1 FROM b [RANGE '10 s'] WHERE a.id = b.id);
+        CREATE QUERY rated AS SELECT a.id, r.rate FROM a [RANGE '10 s'] JOIN rates r
+          ON a.id = r.id WITH (output = 'changes');
+        CREATE QUERY many AS SELECT count(*) AS n FROM a [RANGE '10 s' SLIDE '5 s'];
+        CREATE KEEP recent AS SELECT count(*) FROM b [RANGE '1 minute' SLIDE '1 s']
+    """
+    stream = muntin.stream(
+        text,
+        {"a": schema, "b": schema},
+        "ts",
+        lateness="1 s",
+        idle={"b": "5 s"},
+        tables=names,
+        relations={"rates": pa.table({"id": [1], "rate": [7]})},
+    )
+
+    def fed(each: StreamGroup, name: str, second: int, key: int) -> dict[str, list[Any]]:
+        table = pa.table([[second * 1_000_000], [key]], schema=schema)
+        return {query: rows(found) for query, found in each.feed(table, name).items()}
+
+    fed(stream, "b", 1, 2)
+    fed(stream, "a", 2, 1)
+    resumed = muntin.Stream.restore(stream.snapshot(), names)
+    assert isinstance(resumed, StreamGroup)
+    assert (resumed.queries(), resumed.keeps()) == (stream.queries(), stream.keeps())
+    question = "SELECT count(*) AS n FROM b [RANGE '30 s']"
+    shown = []
+    for second, name, key in ((4, "b", 1), (20, "a", 2), (60, "a", 1)):
+        # From 5 seconds on, b holds nobody back.
+        now[0] += 3_000_000
+        for each in (stream, resumed):
+            each.update("rates", insert=pa.table({"id": [2], "rate": [second]}))
+        found = fed(stream, name, second, key)
+        assert fed(resumed, name, second, key) == found
+        assert resumed.ask(question).table == stream.ask(question).table
+        shown += found["alone"]
+    assert {row[-1] for row in shown} == {"one", "two"}
+    assert resumed.close() == stream.close()
+    with pytest.raises(MuntinError, match="have names of their own"):
+        muntin.Stream.restore(stream_of_rows().snapshot(), name="t")
+
+
+def stream_of_rows() -> StreamGroup:
+    """One stream, whose query shows rows."""
+    return muntin.stream("SELECT DISTINCT k FROM t [RANGE 5]", {"ts": "int64", "k": "int64"})
+
+
 def test_progress_tells_who_holds_the_others_back() -> None:
     stream = group([JOIN, TOTAL], lateness=3)
     stream.feed(orders((100, 7, 5.0)), "orders")

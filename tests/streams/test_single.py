@@ -381,5 +381,7 @@ def test_a_snapshot_resumes_by_itself() -> None:
         assert resumed.feed(batch)["named"] == stream.feed(batch)["named"]
         assert resumed.ask(question).table == stream.ask(question).table
     assert resumed.progress().late_rows == stream.progress().late_rows
-    with pytest.raises(DataError, match="snapshot of several streams"):
+    with pytest.raises(DataError, match="another version of Muntin made them"):
         muntin.Stream.restore(b"muntin streams 2\n")
+    with pytest.raises(DataError, match="snapshot of several streams, or of queries over rows"):
+        muntin.Stream.restore([b"muntin streams 3\n", whole])

@@ -87,6 +87,7 @@ class StreamGroup(Lifecycle, Askable):
         self._relations = relation_schemas(self._members.schemas, relations)
         self._catalog = MixedCatalog(queries)
         lateness = {name: engine.lateness or 0 for name, engine in engines.items()}
+        self._silences = idle, by_clock
         self._watermarks = Watermarks(lateness, idle, _now(), by_clock)
         self._rows = RowEngine(self._planned(self._catalog, None))
         for name, table in (relations or {}).items():
@@ -337,6 +338,8 @@ class StreamGroup(Lifecycle, Askable):
         content = {
             "queries": list(self._catalog),
             "zone": self._zone,
+            "silences": self._silences,
+            "relations": {name: each.schema for name, each in self._relations.items()},
             "engines": {
                 name: (member.engine.plan, member.engine.snapshot())
                 for name, member in self._members.items()

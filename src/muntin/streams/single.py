@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -32,12 +32,14 @@ from muntin.queries import (
 )
 from muntin.queries.routes import routed
 from muntin.results import Results, TableAnswer
+from muntin.streams.group import StreamGroup
 from muntin.streams.intake import Intake
 from muntin.streams.keeper import Keeper
 from muntin.streams.lifecycle import Lifecycle
 from muntin.streams.live import LiveEngine
 from muntin.streams.query_slices import QuerySlices, asking_of
-from muntin.streams.snapshots import packed, token_in, unpacked
+from muntin.streams.snapshots import is_group, packed, token_in, unpacked
+from muntin.streams.start import resume_group
 from muntin.synopses import Askable, Asking, Moment
 from muntin.windows import DurationLike, duration
 
@@ -93,13 +95,15 @@ class Stream(Lifecycle, Askable):
         on_error: Literal["null", "fail"] = "null",
         on_bad_row: Literal["skip", "fail"] = "skip",
         max_ahead: DurationLike | None = "1 day",
-    ) -> Self:
+    ) -> Stream | StreamGroup:
         """A stream that resumes from snapshots alone: they hold queries, columns and keeps.
+
+        Several streams, and queries over rows, resume as the :class:`StreamGroup` that they were.
 
         Args:
             data: What :meth:`snapshot` gave: a whole one, or a list of a whole one and those since.
             tables: The frames that its queries join, by name, which snapshots do not hold.
-            name: As in :func:`muntin.stream`, like those that follow.
+            name: As in :func:`muntin.stream`, like those that follow. Several streams have names.
             on_error: What a value that fails does.
             on_bad_row: What a row without a time that can be used does.
             max_ahead: How far ahead of the clock a time may be.
@@ -114,11 +118,20 @@ class Stream(Lifecycle, Askable):
         """
         is_fail("on_error", on_error, "null")
         is_fail("on_bad_row", on_bad_row, "skip")
+        ahead = None if max_ahead is None else duration(max_ahead)
+        if is_group(data):
+            if name is not None:
+                raise DataError(
+                    f"name is {name!r}, and the streams of the snapshot have names of their own",
+                    hint="leave name= out",
+                )
+            return resume_group(
+                data, tables, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead
+            )
         plan, states, kept = unpacked(data)
         joined = read_tables(tables, plan.zone.name)
         engine = LiveEngine.restore(plan, states, tables=joined, optimizer=Optimizer("auto"))
         engine.threads = pa.cpu_count()
-        ahead = None if max_ahead is None else duration(max_ahead)
         opened = cls(engine, name=name, on_error=on_error, on_bad_row=on_bad_row, max_ahead=ahead)
         opened.resume_keeps(kept)
         return opened

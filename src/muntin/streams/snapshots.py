@@ -17,7 +17,7 @@ from muntin.windows import DurationLike, duration_text
 
 # What snapshots begin with; another layout gets another number.
 _MARK = b"muntin stream 3\n"
-_GROUP_MARK = b"muntin streams 2\n"
+_GROUP_MARK = b"muntin streams 3\n"
 _SUM_BYTES = 4
 # The engine's token follows, then a checksum of all that comes after it.
 _TOKEN = slice(len(_MARK), len(_MARK) + TOKEN_BYTES)
@@ -86,8 +86,9 @@ def token_in(snapshot: Any) -> bytes:
     head = bytes(snapshot[: _CHECK.stop])
     if head.startswith(_GROUP_MARK):
         raise DataError(
-            "this is a snapshot of several streams",
-            hint="resume it with muntin.stream(queries, schemas, time=..., snapshot=data)",
+            "this is a snapshot of several streams, or of queries over rows",
+            hint="resume it with muntin.Stream.restore(data), or with "
+            "muntin.stream(queries, schemas, time=..., snapshot=data)",
         )
     if not head.startswith(_MARK):
         raise DataError(
@@ -133,11 +134,20 @@ def check_lateness(held: int | None, timeline: Timeline, given: DurationLike) ->
         )
 
 
-def unpacked_group(snapshot: Any, streams: Iterable[str]) -> dict[str, Any]:
-    """What a snapshot of several streams holds, which must be these."""
+def is_group(snapshot: Any) -> bool:
+    """Whether these are bytes of several streams, or of queries over rows."""
+    return _group_bytes(snapshot).startswith(_GROUP_MARK)
+
+
+def _group_bytes(snapshot: Any) -> bytes:
     if isinstance(snapshot, list | tuple) and len(snapshot) == 1:
         (snapshot,) = snapshot
-    data = bytes(snapshot) if isinstance(snapshot, bytes | bytearray | memoryview) else b""
+    return bytes(snapshot) if isinstance(snapshot, bytes | bytearray | memoryview) else b""
+
+
+def unpacked_group(snapshot: Any, streams: Iterable[str] | None = None) -> dict[str, Any]:
+    """What a snapshot of several streams holds, which must be these if they are given."""
+    data = _group_bytes(snapshot)
     if not data.startswith(_GROUP_MARK):
         raise DataError(
             "these bytes are not a snapshot of several streams, or another version of Muntin "
@@ -148,7 +158,7 @@ def unpacked_group(snapshot: Any, streams: Iterable[str]) -> dict[str, Any]:
     body = data[head:]
     _check_sum(body, data[len(_GROUP_MARK) : head])
     held: dict[str, Any] = pickle.loads(body)
-    if list(held["engines"]) != list(streams):
+    if streams is not None and list(held["engines"]) != list(streams):
         names = ", ".join(held["engines"])
         raise DataError(f"the snapshot was taken of the streams {names}", hint=_CHANGED_HINT)
     return held

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from muntin.errors import DataError
 from muntin.expressions.zones import Zone
+from muntin.frames import read_tables
 from muntin.plan import SharedPlan, Timeline
 from muntin.plan.operators import StreamSchema
 from muntin.plan.timeline import check_one_clock
@@ -95,4 +96,33 @@ def open_group(
     group.resume(held)
     if group.queries() != list(queries):
         group.replace(queries)
+    return group
+
+
+def resume_group(snapshot: Any, tables: Mapping[str, Any] | None, **options: Any) -> StreamGroup:
+    """Several streams that resume from a snapshot alone.
+
+    Args:
+        snapshot: What `StreamGroup.snapshot` gave.
+        tables: The frames that queries join, which it does not hold.
+        options: What happens to values that fail and to rows without a usable time.
+    """
+    held = unpacked_group(snapshot)
+    joined = read_tables(tables, held["zone"].name)
+    engines = {
+        name: LiveEngine.restore(plan, state, tables=joined, optimizer=Optimizer("auto"))
+        for name, (plan, state) in held["engines"].items()
+    }
+    idle, by_clock = held["silences"]
+    relations = {name: schema.empty_table() for name, schema in held["relations"].items()}
+    group = StreamGroup(
+        engines,
+        held["queries"],
+        zone=held["zone"],
+        idle=idle,
+        by_clock=by_clock,
+        relations=relations,
+        **options,
+    )
+    group.resume(held)
     return group
