@@ -91,6 +91,24 @@ def test_a_condition_that_nulls_fail_makes_a_left_join_an_inner_one() -> None:
     assert _rows(sql) == [(-5, 5, 1), (0, 10, 1)]
 
 
+def test_an_equality_in_where_leaves_nothing_of_padded_rows() -> None:
+    again = f"SELECT count(*), sum(o.total) {KEPT} WHERE o.id = p.order_id"
+    assert _way(again)[0] == "sides"
+    assert _rows(again) == [(-5, 5, 1, 50), (0, 10, 2, 140)]
+    # One that is a further key, and one between two sides that are both padded.
+    further = f"SELECT count(*) {KEPT} WHERE o.ts + 3 = p.ts"
+    assert _rows(further) == [(-5, 5, 1)]
+    both = KEPT + " LEFT JOIN payments [RANGE 5] q ON o.id = q.order_id"
+    assert _way(f"SELECT count(*) {both} WHERE p.order_id = q.order_id")[0] == "sides"
+    assert _rows(f"SELECT count(*) {both} WHERE p.order_id = q.order_id") == [
+        (-5, 5, 1),
+        (0, 10, 4),
+    ]
+    # What is computed from NULLs need not be NULL.
+    way, why = _way(f"SELECT count(*) {KEPT} WHERE o.id = coalesce(p.order_id, 8)")
+    assert (way, why) == ("pairs", "o.id = coalesce(p.order_id, 8) compares rows of several sides")
+
+
 def test_a_condition_that_nulls_pass_is_one_on_pairs() -> None:
     sql = f"SELECT count(*) {KEPT} WHERE p.amount IS NULL"
     way, why = _way(sql)
@@ -241,6 +259,8 @@ def test_windows_wait_for_the_slowest_stream() -> None:
         ("SELECT count(*) FROM orders [RANGE 5 SLIDE 5] o JOIN payments [RANGE 5] p ON o.id > 1",
          "nothing joins the streams o, p"),
         (f"SELECT o.total, count(*) {PAID}", "total is neither in GROUP BY nor"),
+        (f"SELECT DISTINCT o.region, count(*) {PAID} GROUP BY o.region",
+         "an aggregate with SELECT DISTINCT"),
         (f"SELECT sum(p.nothing) {PAID}", "no column nothing in p"),
         (f"SELECT sum(o.region) {PAID}", "sum takes a number, not string"),
         (f"SELECT o.region, count(*) {PAID} GROUP BY o.region EMIT EMPTY",

@@ -91,21 +91,21 @@ class Sides:
 
     def _conditions(self) -> list[Equality]:
         """Gives each condition to the side that decides it; the equalities of keys are left."""
-        where = list(self.joining.where)
-        rest = []
-        for part in where:
-            padded = [leaf for leaf in self.scope.reads(part) if self._is_optional(leaf)]
-            if len(padded) != 1 or len(self.scope.reads(part)) != 1:
-                rest.append(part)
-                continue
-            if self._holds_for_nulls(part):
+        found = []
+        # What one side decides comes first: it may tell that others of its rows are not padded.
+        for part in sorted(self.joining.where, key=lambda part: len(self.scope.reads(part)) > 1):
+            read = self.scope.reads(part)
+            if len(read) == 1 and self._is_optional(read[0]) and self._holds_for_nulls(part):
                 text = _text(part)
                 raise PairsNeeded(f"WHERE {text} lets rows without a partner through")
-            # A condition that NULLs fail leaves nothing of what LEFT JOIN pads.
-            self.optional[self._number(padded[0])] = False
-            padded[0].nullable = False
-            rest.append(part)
-        found = [each for part in rest if (each := self._condition(part)) is not None]
+            each = self._condition(part)
+            if each is not None:
+                found.append(each)
+            for leaf in read:
+                # A condition that NULLs fail leaves nothing of what LEFT JOIN pads: of several
+                # sides it is an equality, of plain columns where they may be padded.
+                self.optional[self._number(leaf)] = False
+                leaf.nullable = False
         for number, parts in enumerate(self.joining.on):
             for part in parts:
                 each = self._on(part, number)
