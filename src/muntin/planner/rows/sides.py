@@ -223,10 +223,12 @@ class Sides:
             raise PairsNeeded(f"{text} reads several sides")
         if pa.types.is_floating(kind) and not self.scope.query.approximate:
             raise PairsNeeded(f"{text} rounds every product")
-        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-            raise PairsNeeded(f"{text} multiplies values of type {kind}")
         nodes = [each.unnest() for each in (product.this, product.expression)]
         pairs = list(zip(nodes, (each[0] for each in sides), strict=True))
+        for each in (kind, *(self._type(node, leaf) for node, leaf in pairs)):
+            # A FLOAT product is rounded to a FLOAT, and sums of decimals count their last digit.
+            if not (pa.types.is_float64(each) or pa.types.is_integer(each)):
+                raise PairsNeeded(f"{text} multiplies values of type {each}")
         for node, leaf in pairs:
             # A column is NULL in rows that are padded; other expressions may be anything.
             if self._is_optional(leaf) and not isinstance(node, exp.Column):
@@ -235,11 +237,14 @@ class Sides:
 
     def _factor(self, node: exp.Expr, leaf: Leaf, kind: pa.DataType) -> JoinFactor:
         number, own = self._number(leaf), self._own(node, leaf)
-        aggregate = resolve("sum", [self.scope.bound(own, leaf.stream.schema).type])
+        aggregate = resolve("sum", [self._type(node, leaf)])
         asked = ("sum", "min", "max") if pa.types.is_integer(kind) else ("sum",)
         text = canonical_text(own)
         columns = [self._kept(number, parse_expression(f"{name}({text})")) for name in asked]
         return JoinFactor(number, aggregate, *columns)
+
+    def _type(self, node: exp.Expr, leaf: Leaf) -> pa.DataType:
+        return self.scope.bound(self._own(node, leaf), leaf.stream.schema).type
 
     def query(self, number: int) -> Query:
         """What a side is asked, for its key and its groups; window and source are to be set."""
