@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
@@ -67,6 +67,13 @@ class Sides:
         self.joining = joining
         self.scope = scope
         self.leaves = scope.leaves
+        self._rows = pa.schema(
+            [
+                pa.field(leaf.named(each.name), each.type)
+                for leaf in self.leaves
+                for each in leaf.stream.schema
+            ]
+        )
         self._check_kinds()
         self.optional = [source.kind == "left" for source in joining.selection.sources]
         self._where: list[list[exp.Expr]] = [[] for _ in self.leaves]
@@ -120,14 +127,23 @@ class Sides:
         return next(number for number, each in enumerate(self.leaves) if each is leaf)
 
     def _holds_for_nulls(self, part: exp.Expr) -> bool:
+        """Whether a condition holds for padded rows, or fails there, which pairs count."""
+        value, failed = self._of_nulls(self.scope.condition(part, self._rows))
+        return failed or bool(value)
+
+    def _of_nulls(self, bound: Bound) -> tuple[Any, bool]:
+        """What an expression over rows of the join makes of NULLs, and whether it fails."""
         from muntin.expressions import Evaluator  # noqa: PLC0415 - it brings polars
 
-        (leaf,) = self.scope.reads(part)
-        schema = leaf.stream.schema
-        bound = self.scope.condition(self.scope.rebased(part, leaf), schema)
-        nulls = pa.table([pa.nulls(1, each.type) for each in schema], schema=schema)
+        nulls = pa.table([pa.nulls(1, each.type) for each in self._rows], schema=self._rows)
         (found,) = Evaluator([bound])(nulls)
-        return bool(found.values[0].as_py())
+        return found.values[0].as_py(), found.errors is not None
+
+    def _check_padded(self, leaf: Leaf, text: str, bounds: Iterable[Bound]) -> None:
+        """Refuses what would fail for padded rows, of which sides see none to count."""
+        fallible = [each for each in bounds if each.can_fail] if self._is_optional(leaf) else []
+        if any(self._of_nulls(each)[1] for each in fallible):
+            raise PairsNeeded(f"{text} fails for rows without a partner")
 
     def _condition(self, part: exp.Expr) -> Equality | None:
         """A condition of WHERE: one of a side, or an equality between sides."""
@@ -190,6 +206,8 @@ class Sides:
         for place, key in enumerate(self._keys[number]):
             if fold(key) == fold(own):
                 return number, f"k{place}"
+        bound = self.scope.bound(node, self._rows)
+        self._check_padded(read[0], f"the group {_text(node)}", [bound])
         self._groups[number].append(own)
         return number, f"g{len(self._groups[number]) - 1}"
 
@@ -202,8 +220,11 @@ class Sides:
             raise PairsNeeded(f"{text} needs all values of the rows")
         if call.written.name == "count" and not call.written.args and call.written.filter is None:
             return Placed()
-        number = self._number(read[0]) if read else 0
-        return Placed(number, self._kept(number, self._own(call.node, self.leaves[number])))
+        leaf = read[0] if read else self.leaves[0]
+        filters = () if call.bound.filter is None else (call.bound.filter,)
+        self._check_padded(leaf, text, (*call.bound.args, *filters))
+        number = self._number(leaf)
+        return Placed(number, self._kept(number, self._own(call.node, leaf)))
 
     def _kept(self, number: int, node: exp.Expr) -> str:
         """The column of a side's answers that holds an aggregate of its own."""
