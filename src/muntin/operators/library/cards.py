@@ -54,7 +54,7 @@ CARDS = (
              "when it ends; S / b of results per negative tuple",
              "windows, and results in `hash`", "2.3.3, 3.5"),
     FormCard("direct", "mode", "no early ends: `join` and `distinct`",
-             "every tuple once; S, 20 times per window", "windows, and results in `list`",
+             "every tuple once; S per expiry", "windows, and results in `list`",
              "2.3.3, 3.5"),
     FormCard("upa", "mode", "any query", "every tuple once; negative tuples for early ends only",
              "windows in `queue`, results in `calendar`", "3.5"),
