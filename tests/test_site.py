@@ -118,11 +118,12 @@ def test_modules_that_are_named_exist(page: Path) -> None:
     assert [path for path in named if not (SOURCES / path).exists()] == []
 
 
-def test_paths_that_contributors_are_sent_to_exist() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    named = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w/.-]*)`", text)
+def test_paths_that_pages_name_exist() -> None:
+    pages = [ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
+    pattern = r"`((?:src|tests|docs|benchmarks)/[\w/.-]*)`"
+    named = {path for page in pages for path in re.findall(pattern, page.read_text())}
     assert len(named) > 10
-    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert {path for path in named if not (ROOT / path).exists()} == set()
 
 
 @pytest.mark.parametrize("module", FOUND_IN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -79,6 +80,40 @@ def test_doubles_are_multiplied_pair_by_pair_unless_told_otherwise() -> None:
         _answer(pa.float64(), [(0, a[0][1], 1.0)], b, "sum(a.x * b.x)",
                 "WITH (approximate = true)")[1][0]
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "why"),
+    [
+        (pa.decimal128(10, 2), pa.float64(), "sum(a.x * b.x) multiplies values of type decimal"),
+        (pa.float64(), pa.decimal128(10, 2), "sum(a.x * b.x) multiplies values of type decimal"),
+        (pa.float32(), pa.float32(), "sum(a.x * b.x) multiplies values of type float"),
+    ],
+)
+def test_products_that_sums_do_not_tell_are_made_pair_by_pair(
+    one: pa.DataType, other: pa.DataType, why: str
+) -> None:
+    rows = [(1, 1, 0.1), (2, 1, 2.5)]
+    given = [[(t, k, Decimal(str(x)) if pa.types.is_decimal(kind) else x) for t, k, x in rows]
+             for kind in (one, other)]  # fmt: skip
+    data = {"a": _stream(one, *given[0]), "b": _stream(other, *given[1])}
+    sql = f"SELECT sum(a.x * b.x) AS v {JOIN}"
+    found = muntin.aggregate(data, sql, time="ts", approximate=True)
+    exact = muntin.aggregate(data, sql, time="ts")
+    assert found["q1"].equals(exact["q1"])
+    assert found["q1"]["v"][0].as_py() == pytest.approx(2.6 * 2.6)
+    assert why in found.row_plan.joined[0].why
+
+
+def test_nan_without_a_product_leaves_a_sum_alone() -> None:
+    a = [(1, 1, math.nan), (2, 2, 3.0), (3, 3, math.inf)]
+    b = [(1, 1, None), (2, 2, 0.5)]
+    for join in (JOIN, JOIN.replace("JOIN", "LEFT JOIN")):
+        data = {"a": _stream(pa.float64(), *a), "b": _stream(pa.float64(), *b)}
+        sql = f"SELECT sum(a.x * b.x) AS v, avg(a.x * b.x) AS w {join}"
+        results = muntin.aggregate(data, sql, time="ts", approximate=True)
+        assert results.row_plan.joined[0].way == "sides"
+        assert results["q1"].select(["v", "w"]).to_pylist() == [{"v": 1.5, "w": 1.5}]
 
 
 def test_approximate_for_all_queries_of_a_call() -> None:

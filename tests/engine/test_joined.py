@@ -85,10 +85,75 @@ def test_padded_rows_add_what_an_argument_makes_of_null() -> None:
     ]
 
 
+def test_padded_rows_are_in_the_group_that_is_made_of_null() -> None:
+    group = "coalesce(p.amount > 5, false)"
+    sql = f"SELECT {group} AS much, count(*) {KEPT} GROUP BY {group}"
+    assert _way(sql)[0] == "sides"
+    assert _rows(sql) == [
+        (-5, 5, False, 1),
+        (-5, 5, True, 1),
+        (0, 10, False, 4),
+        (0, 10, True, 1),
+        (5, 15, False, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "sum(7 / coalesce(p.order_id, 0))",
+        "count(*) FILTER (WHERE 7 / coalesce(p.order_id, 0) >= 1)",
+        "7 / coalesce(p.order_id, 0) AS g, count(*)",
+    ],
+)
+def test_what_fails_for_padded_rows_is_counted(what: str) -> None:
+    sql = f"SELECT {what} {KEPT}"
+    if " AS g" in what:
+        sql += " GROUP BY 7 / coalesce(p.order_id, 0)"
+        what = "the group 7 / coalesce(p.order_id, 0)"
+    assert _way(sql) == ("pairs", f"{what} fails for rows without a partner")
+    results = muntin.aggregate(DATA, sql, time="ts")
+    assert results.errors["q1"] > 0
+
+
 def test_a_condition_that_nulls_fail_makes_a_left_join_an_inner_one() -> None:
     sql = f"SELECT count(*) {KEPT} WHERE p.amount > 5"
     assert _way(sql)[0] == "sides"
     assert _rows(sql) == [(-5, 5, 1), (0, 10, 1)]
+
+
+def test_an_equality_in_where_leaves_nothing_of_padded_rows() -> None:
+    again = f"SELECT count(*), sum(o.total) {KEPT} WHERE o.id = p.order_id"
+    assert _way(again)[0] == "sides"
+    assert _rows(again) == [(-5, 5, 1, 50), (0, 10, 2, 140)]
+    # One that is a further key, and one between two sides that are both padded.
+    further = f"SELECT count(*) {KEPT} WHERE o.ts + 3 = p.ts"
+    assert _rows(further) == [(-5, 5, 1)]
+    both = KEPT + " LEFT JOIN payments [RANGE 5] q ON o.id = q.order_id"
+    assert _way(f"SELECT count(*) {both} WHERE p.order_id = q.order_id")[0] == "sides"
+    assert _rows(f"SELECT count(*) {both} WHERE p.order_id = q.order_id") == [
+        (-5, 5, 1),
+        (0, 10, 4),
+    ]
+    # What is computed from NULLs need not be NULL.
+    way, why = _way(f"SELECT count(*) {KEPT} WHERE o.id = coalesce(p.order_id, 8)")
+    assert (way, why) == ("pairs", "o.id = coalesce(p.order_id, 8) compares rows of several sides")
+
+
+def test_first_goes_by_the_time_of_what_its_argument_reads() -> None:
+    streams = {
+        "a": pa.table({"ts": [1, 3], "k": [1, 1], "v": [9, 4]}),
+        "b": pa.table({"ts": [2, 5], "k": [1, 1], "v": [7, 1]}),
+        "c": pa.table({"ts": [4, 4], "k": [1, 1], "v": [0, 0]}),
+    }
+    found = "FROM a [RANGE 10 SLIDE 10] JOIN b [RANGE 10] ON a.k = b.k"
+    # A FILTER on the other stream does not change the order: 9 came before 4.
+    sql = f"SELECT first(a.v), first(a.v) FILTER (WHERE b.v < 5), collect_list(a.v) {found}"
+    assert _rows(sql, streams) == [(0, 10, 9, 9, [9, 9, 4, 4])]
+    # Pairs are born at 2, 3, 5 and 5; beside a third stream, those before 4 are born at 4.
+    assert _rows(f"SELECT first(a.v - b.v) {found}", streams) == [(0, 10, 2)]
+    three = f"{found} JOIN c [RANGE 10] ON a.k = c.k"
+    assert _rows(f"SELECT first(a.v - b.v) {three}", streams) == [(0, 10, -3)]
 
 
 def test_a_condition_that_nulls_pass_is_one_on_pairs() -> None:
@@ -241,6 +306,8 @@ def test_windows_wait_for_the_slowest_stream() -> None:
         ("SELECT count(*) FROM orders [RANGE 5 SLIDE 5] o JOIN payments [RANGE 5] p ON o.id > 1",
          "nothing joins the streams o, p"),
         (f"SELECT o.total, count(*) {PAID}", "total is neither in GROUP BY nor"),
+        (f"SELECT DISTINCT o.region, count(*) {PAID} GROUP BY o.region",
+         "an aggregate with SELECT DISTINCT"),
         (f"SELECT sum(p.nothing) {PAID}", "no column nothing in p"),
         (f"SELECT sum(o.region) {PAID}", "sum takes a number, not string"),
         (f"SELECT o.region, count(*) {PAID} GROUP BY o.region EMIT EMPTY",

@@ -191,6 +191,10 @@ def random_case(rng: Random, *, pairs: bool = False) -> JoinCase:
             case.calls.append(Call("max(s0.v - s1.v)", _farthest))
         if rng.random() < 0.5 and not any(case.left):
             case.residual = ("s0.v < s1.v", _below)
+    if case.residual is None and rng.random() < 0.15:
+        # In WHERE, an equality drops rows that LEFT JOIN has padded.
+        key = rng.choice(("k", "j"))
+        case.residual = (f"s0.{key} = s1.{key}", _equal(key))
     return case
 
 
@@ -200,6 +204,13 @@ def _above(least: int) -> Callable[[Row], bool]:
 
 def _below(first: Row, second: Row, *others: Row) -> bool:
     return first["v"] is not None and second["v"] is not None and first["v"] < second["v"]
+
+
+def _equal(key: str) -> Callable[..., bool]:
+    def test(first: Row, second: Row | None, *others: Row | None) -> bool:
+        return second is not None and first[key] is not None and first[key] == second[key]
+
+    return test
 
 
 def _farthest(rows: list[tuple[Row | None, ...]]) -> int | None:

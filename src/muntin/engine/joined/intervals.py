@@ -44,9 +44,9 @@ class Intervals:
             first, last = first[alive], last[alive]
         if not table.num_rows:
             return 0
-        groups, codes = self._pairs.groups(table)
-        cells, lasts = _by_interval(first, last, codes)
-        totals = self._pairs.totals(table, groups, cells)
+        grouped = self._pairs.groups(table)
+        cells, lasts = _by_interval(first, last, grouped.codes)
+        totals = self._pairs.totals(table, grouped, cells)
         self._keep(packed(self._final, totals).append_column("last", pa.array(lasts)))
         return totals.errors
 

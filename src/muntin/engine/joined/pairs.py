@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,18 @@ from muntin.aggregates.columns.by_part import empty
 from muntin.aggregates.columns.column import PartColumn
 from muntin.engine.joined.finish import Cells, Totals, cells_of
 from muntin.expressions import Evaluator
+from muntin.operators.select import failures
 from muntin.operators.state.keys import KeyTable
 from muntin.plan.joined import JoinCall, JoinFinal
 from muntin.plan.timeline import Timeline
+
+
+class Grouped(NamedTuple):
+    """The group columns of rows, a code of each row's group, and how many values failed."""
+
+    columns: Sequence[pa.Array]
+    codes: Ints
+    errors: int = 0
 
 
 class Pairs:
@@ -30,26 +40,27 @@ class Pairs:
 
     def __call__(self, table: pa.Table, numbers: Ints, gap: int | None) -> Totals:
         """The totals of some windows, from the rows of each and their window numbers."""
-        groups, codes = self.groups(table)
-        return self.totals(table, groups, cells_of(self._final, numbers, codes, gap))
+        grouped = self.groups(table)
+        return self.totals(table, grouped, cells_of(self._final, numbers, grouped.codes, gap))
 
-    def groups(self, table: pa.Table) -> tuple[list[pa.Array], Ints]:
-        """The group columns of rows, and a code of each row's group."""
+    def groups(self, table: pa.Table) -> Grouped:
+        """The groups of rows."""
         if not self._final.groups:
-            return [], np.zeros(table.num_rows, np.int64)
-        groups = [each.values for each in self._groups(table)]
-        known = KeyTable([each.type for each in groups])
-        return groups, known.codes(tuple(groups), table.num_rows)
+            return Grouped((), np.zeros(table.num_rows, np.int64))
+        found = self._groups(table)
+        groups = [each.values for each in found]
+        codes = KeyTable([each.type for each in groups]).codes(tuple(groups), table.num_rows)
+        return Grouped(groups, codes, sum(map(failures, found)))
 
-    def totals(self, table: pa.Table, groups: Sequence[pa.Array], cells: Cells) -> Totals:
+    def totals(self, table: pa.Table, grouped: Grouped, cells: Cells) -> Totals:
         """The totals of cells of rows."""
-        errors = 0
+        errors = grouped.errors
         columns = []
         for call, evaluate in zip(self._final.calls, self._args, strict=True):
             found, failed = self._column(call, evaluate, table, cells)
             columns.append(found)
             errors += failed
-        shown = [each.take(pa.array(cells.firsts)) for each in groups]
+        shown = [each.take(pa.array(cells.firsts)) for each in grouped.columns]
         rows = np.bincount(cells.cells, minlength=cells.numbers.size)
         return Totals(cells, shown, columns, rows, errors=errors)
 
@@ -57,11 +68,6 @@ class Pairs:
         self, call: JoinCall, evaluate: Evaluator, table: pa.Table, cells: Cells
     ) -> tuple[list[PartColumn], int]:
         evaluated = evaluate(table) if evaluate.bounds else []
-        errors = sum(
-            int(each.errors.to_numpy(zero_copy_only=False).sum())
-            for each in evaluated
-            if each.errors is not None
-        )
         values = [each.values for each in evaluated]
         own = cells.cells
         if call.filter is not None:
@@ -74,7 +80,7 @@ class Pairs:
         found = [empty(part, cells.numbers.size) for part in call.aggregate.parts]
         for part, column in zip(call.aggregate.parts, found, strict=True):
             column.update(own, tuple(values[i] for i in part.args), times)
-        return found, errors
+        return found, sum(map(failures, evaluated))
 
 
 def _latest(table: pa.Table, timelines: tuple[Timeline, ...]) -> tuple[Ints, Bools]:

@@ -91,8 +91,9 @@ def _add(into: SumColumn, cells: Ints, left: _Factor, right: _Factor, others: In
         )
     for each in (left, right):
         if each.sums.specials is not None:
-            # NaN and infinities times zeros and signs that are not known: NaN.
+            # NaN and infinities times zeros and signs that are not known: NaN. Times NULL, nothing.
             marks = each.sums.specials[each.entries].any(axis=1)
+            marks &= (left.counts > 0) & (right.counts > 0)
             found = np.zeros((cells.size, SumColumn.special_kinds), np.int64)
             found[marks, 0] = 1
             into.add_specials(cells, found)

@@ -40,6 +40,7 @@ class Sides:
         self._keys = [Evaluator(side.keys) for side in final.sides]
         self._kept = [None if call.side is None else kept(call.aggregate) for call in final.calls]
         self._pads = [_pad(final, call) for call in final.calls]
+        self._padded = _padded_groups(final)
         self._required = [n for n, side in enumerate(final.sides) if not side.optional]
 
     def __call__(
@@ -131,7 +132,10 @@ class Sides:
             if not names:
                 continue
             # The last one is what a padded row has.
-            own = [pa.concat_arrays([c, pa.nulls(1, c.type)]) for c in _arrays(table, names)]
+            own = [
+                pa.concat_arrays([array_of(table, name), self._padded[side, name]])
+                for name in names
+            ]
             columns |= {(side, name): each for name, each in zip(names, own, strict=True)}
             known = KeyTable([each.type for each in own])
             found = known.codes(tuple(own), table.num_rows + 1)
@@ -226,17 +230,27 @@ def window_numbers(final: JoinFinal, timeline: Timeline, table: pa.Table, end: s
     return (ticks - final.phase) // final.slide
 
 
-def _arrays(table: pa.Table, names: Sequence[str]) -> list[pa.Array]:
-    return [array_of(table, name) for name in names]
+def _nulls(final: JoinFinal) -> pa.Table:
+    """A row of the join in which all is NULL."""
+    return pa.table([pa.nulls(1, each.type) for each in final.rows], schema=final.rows)
+
+
+def _padded_groups(final: JoinFinal) -> dict[tuple[int, str], pa.Array]:
+    """What a row of NULLs has in the group columns: not NULL, where they make something of it."""
+    found = Evaluator([each.value for each in final.groups])(_nulls(final)) if final.groups else []
+    return {
+        (group.side, group.column): each.values
+        for group, each in zip(final.groups, found, strict=True)
+        if group.side is not None
+    }
 
 
 def _pad(final: JoinFinal, call: JoinCall) -> list[PartColumn] | None:
     """What a row of NULLs adds to an aggregate of a side that is padded; None if nothing."""
     if call.side is None or not final.sides[call.side].optional:
         return None
-    nulls = pa.table([pa.nulls(1, each.type) for each in final.rows], schema=final.rows)
     bounds = (*call.args, *(() if call.filter is None else (call.filter,)))
-    values = [each.values for each in Evaluator(bounds)(nulls)] if bounds else []
+    values = [each.values for each in Evaluator(bounds)(_nulls(final))] if bounds else []
     passes = call.filter is None or bool(values[-1][0].as_py())
     pads = []
     for part in call.aggregate.parts:

@@ -4,15 +4,19 @@
 uses these. They reproduce the thesis's figures.
 """
 
+from muntin.operators.library.cards import CARDS, FormCard, info
 from muntin.operators.library.processing import MODES, QUERIES, Processed, process
 from muntin.operators.library.window_joins import ALGORITHMS, JoinRun, window_join
 
 __all__ = [
     "ALGORITHMS",
+    "CARDS",
     "MODES",
     "QUERIES",
+    "FormCard",
     "JoinRun",
     "Processed",
+    "info",
     "process",
     "window_join",
 ]

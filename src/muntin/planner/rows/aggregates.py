@@ -220,10 +220,13 @@ class _Aggregates:
         bound = call.bound
         times: tuple[Timeline, ...] = ()
         if any(part.timed for part in bound.aggregate.parts):
-            read = self.scope.reads(call.node) or self.scope.leaves
+            # FILTER has no part in it: it says which rows there are, not in which order.
+            args = [self.scope.resolve(each) for each in call.written.args]
+            read = list({id(leaf): leaf for arg in args for leaf in self.scope.reads(arg)}.values())
+            # Where an argument is of several streams, the time at which the last of them came.
             times = tuple(
                 Timeline(leaf.named(leaf.stream.timeline.column), leaf.stream.timeline.type)
-                for leaf in read
+                for leaf in (read if len(read) == 1 else self.scope.leaves)
             )
         return JoinCall(bound.name, bound.aggregate, bound.args, bound.filter, times=times)
 

@@ -177,14 +177,19 @@ def _feed(
     made: SharedPlan,
     queries: Sequence[Query],
 ) -> Feed:
-    read = {*made.columns(), *(name for bound in key for name in bound.columns)}
-    columns = tuple(name for name in plan.asked.streams[stream].schema.names if name in read)
     wanted = list(dict.fromkeys(final.predicate for final in made.finals))
     where = tuple(each for each in wanted if each is not None)
     if len(where) < len(wanted) or len(where) > _FEW:
         where = ()
+    sent = {*made.columns(), *(name for bound in key for name in bound.columns)}
+    # A condition may read what cells do without, where the rest of it says the same.
+    read = {*sent, *(name for bound in where for name in bound.columns)}
+    columns, reads = (
+        tuple(name for name in plan.asked.streams[stream].schema.names if name in chosen)
+        for chosen in (sent, read)
+    )
     names = tuple(query.name for query in queries)
-    return Feed(clock, stream, clock, key, columns, columns, where, None, names)
+    return Feed(clock, stream, clock, key, columns, reads, where, None, names)
 
 
 def _told(final: JoinFinal) -> tuple[str, ...]:

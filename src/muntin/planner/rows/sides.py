@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
@@ -67,6 +67,13 @@ class Sides:
         self.joining = joining
         self.scope = scope
         self.leaves = scope.leaves
+        self._rows = pa.schema(
+            [
+                pa.field(leaf.named(each.name), each.type)
+                for leaf in self.leaves
+                for each in leaf.stream.schema
+            ]
+        )
         self._check_kinds()
         self.optional = [source.kind == "left" for source in joining.selection.sources]
         self._where: list[list[exp.Expr]] = [[] for _ in self.leaves]
@@ -91,21 +98,21 @@ class Sides:
 
     def _conditions(self) -> list[Equality]:
         """Gives each condition to the side that decides it; the equalities of keys are left."""
-        where = list(self.joining.where)
-        rest = []
-        for part in where:
-            padded = [leaf for leaf in self.scope.reads(part) if self._is_optional(leaf)]
-            if len(padded) != 1 or len(self.scope.reads(part)) != 1:
-                rest.append(part)
-                continue
-            if self._holds_for_nulls(part):
+        found = []
+        # What one side decides comes first: it may tell that others of its rows are not padded.
+        for part in sorted(self.joining.where, key=lambda part: len(self.scope.reads(part)) > 1):
+            read = self.scope.reads(part)
+            if len(read) == 1 and self._is_optional(read[0]) and self._holds_for_nulls(part):
                 text = _text(part)
                 raise PairsNeeded(f"WHERE {text} lets rows without a partner through")
-            # A condition that NULLs fail leaves nothing of what LEFT JOIN pads.
-            self.optional[self._number(padded[0])] = False
-            padded[0].nullable = False
-            rest.append(part)
-        found = [each for part in rest if (each := self._condition(part)) is not None]
+            each = self._condition(part)
+            if each is not None:
+                found.append(each)
+            for leaf in read:
+                # A condition that NULLs fail leaves nothing of what LEFT JOIN pads: of several
+                # sides it is an equality, of plain columns where they may be padded.
+                self.optional[self._number(leaf)] = False
+                leaf.nullable = False
         for number, parts in enumerate(self.joining.on):
             for part in parts:
                 each = self._on(part, number)
@@ -120,14 +127,23 @@ class Sides:
         return next(number for number, each in enumerate(self.leaves) if each is leaf)
 
     def _holds_for_nulls(self, part: exp.Expr) -> bool:
+        """Whether a condition holds for padded rows, or fails there, which pairs count."""
+        value, failed = self._of_nulls(self.scope.condition(part, self._rows))
+        return failed or bool(value)
+
+    def _of_nulls(self, bound: Bound) -> tuple[Any, bool]:
+        """What an expression over rows of the join makes of NULLs, and whether it fails."""
         from muntin.expressions import Evaluator  # noqa: PLC0415 - it brings polars
 
-        (leaf,) = self.scope.reads(part)
-        schema = leaf.stream.schema
-        bound = self.scope.condition(self.scope.rebased(part, leaf), schema)
-        nulls = pa.table([pa.nulls(1, each.type) for each in schema], schema=schema)
+        nulls = pa.table([pa.nulls(1, each.type) for each in self._rows], schema=self._rows)
         (found,) = Evaluator([bound])(nulls)
-        return bool(found.values[0].as_py())
+        return found.values[0].as_py(), found.errors is not None
+
+    def _check_padded(self, leaf: Leaf, text: str, bounds: Iterable[Bound]) -> None:
+        """Refuses what would fail for padded rows, of which sides see none to count."""
+        fallible = [each for each in bounds if each.can_fail] if self._is_optional(leaf) else []
+        if any(self._of_nulls(each)[1] for each in fallible):
+            raise PairsNeeded(f"{text} fails for rows without a partner")
 
     def _condition(self, part: exp.Expr) -> Equality | None:
         """A condition of WHERE: one of a side, or an equality between sides."""
@@ -190,6 +206,8 @@ class Sides:
         for place, key in enumerate(self._keys[number]):
             if fold(key) == fold(own):
                 return number, f"k{place}"
+        bound = self.scope.bound(node, self._rows)
+        self._check_padded(read[0], f"the group {_text(node)}", [bound])
         self._groups[number].append(own)
         return number, f"g{len(self._groups[number]) - 1}"
 
@@ -202,8 +220,11 @@ class Sides:
             raise PairsNeeded(f"{text} needs all values of the rows")
         if call.written.name == "count" and not call.written.args and call.written.filter is None:
             return Placed()
-        number = self._number(read[0]) if read else 0
-        return Placed(number, self._kept(number, self._own(call.node, self.leaves[number])))
+        leaf = read[0] if read else self.leaves[0]
+        filters = () if call.bound.filter is None else (call.bound.filter,)
+        self._check_padded(leaf, text, (*call.bound.args, *filters))
+        number = self._number(leaf)
+        return Placed(number, self._kept(number, self._own(call.node, leaf)))
 
     def _kept(self, number: int, node: exp.Expr) -> str:
         """The column of a side's answers that holds an aggregate of its own."""
@@ -223,10 +244,12 @@ class Sides:
             raise PairsNeeded(f"{text} reads several sides")
         if pa.types.is_floating(kind) and not self.scope.query.approximate:
             raise PairsNeeded(f"{text} rounds every product")
-        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-            raise PairsNeeded(f"{text} multiplies values of type {kind}")
         nodes = [each.unnest() for each in (product.this, product.expression)]
         pairs = list(zip(nodes, (each[0] for each in sides), strict=True))
+        for each in (kind, *(self._type(node, leaf) for node, leaf in pairs)):
+            # A FLOAT product is rounded to a FLOAT, and sums of decimals count their last digit.
+            if not (pa.types.is_float64(each) or pa.types.is_integer(each)):
+                raise PairsNeeded(f"{text} multiplies values of type {each}")
         for node, leaf in pairs:
             # A column is NULL in rows that are padded; other expressions may be anything.
             if self._is_optional(leaf) and not isinstance(node, exp.Column):
@@ -235,11 +258,14 @@ class Sides:
 
     def _factor(self, node: exp.Expr, leaf: Leaf, kind: pa.DataType) -> JoinFactor:
         number, own = self._number(leaf), self._own(node, leaf)
-        aggregate = resolve("sum", [self.scope.bound(own, leaf.stream.schema).type])
+        aggregate = resolve("sum", [self._type(node, leaf)])
         asked = ("sum", "min", "max") if pa.types.is_integer(kind) else ("sum",)
         text = canonical_text(own)
         columns = [self._kept(number, parse_expression(f"{name}({text})")) for name in asked]
         return JoinFactor(number, aggregate, *columns)
+
+    def _type(self, node: exp.Expr, leaf: Leaf) -> pa.DataType:
+        return self.scope.bound(self._own(node, leaf), leaf.stream.schema).type
 
     def query(self, number: int) -> Query:
         """What a side is asked, for its key and its groups; window and source are to be set."""

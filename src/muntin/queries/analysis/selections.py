@@ -127,7 +127,7 @@ class Selections:
         if calls or group is not None:
             what = "an aggregate" if calls else "GROUP BY"
             place = calls[0] if calls and position(calls[0]) is not None else group
-            if select.args.get("distinct") and not select.args.get("joins"):
+            if select.args.get("distinct"):
                 hint = "leave out DISTINCT: each group gives one row per window"
                 self.report.add(place, f"{what} with SELECT DISTINCT", hint)
                 return
