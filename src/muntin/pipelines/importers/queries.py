@@ -171,10 +171,15 @@ class QueryTranslator:
             join.this.set("version", None)
 
     def _note_picks(self, select: exp.Expr, start: int) -> None:
-        """What Flink does with NULL in other ways, and in the order of arrival."""
-        for call in select.find_all(exp.Anonymous) if self.flink else ():
+        """What aggregates of the same name do otherwise: with NULL, and in what they show."""
+        for call in select.find_all(exp.Anonymous):
             name, hint = call.name.lower(), "add IGNORE NULLS; see docs/from-flink.md"
-            if name in ("first_value", "last_value"):
+            if not self.flink and name == "approx_top_k":
+                message = "approx_top_k lists value, low, high and certain, Spark's item and count"
+                hint = "read value and low; see docs/from-spark.md"
+            elif not self.flink:
+                continue
+            elif name in ("first_value", "last_value"):
                 message = f"{name} goes by event time, and keeps NULL"
             elif name == "array_agg" and call.find(exp.Distinct) and not call.find(exp.IgnoreNulls):
                 message = "array_agg(DISTINCT x) leaves NULL out, which Flink lists once"
