@@ -64,7 +64,7 @@ class ApproxPercentile(Fractions, BuiltIn):
         error = given if given < 1 else max(1 / given, 0.001)
         bits = max(math.ceil(math.log2(1 / (2 * error))), 0)
         # The nearest decimal may be as far from a bucket's middle as its ends are.
-        return bits + pa.types.is_decimal(self.types[0])
+        return bits + 1 if pa.types.is_decimal(self.types[0]) else bits
 
     @property
     def identity(self) -> Histogram:

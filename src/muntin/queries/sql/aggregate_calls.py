@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from sqlglot import exp
 
@@ -160,7 +161,7 @@ def _order(node: exp.Expr) -> exp.Ordered | None:
 
 Constant = bool | int | float | str
 # Types of numbers with a suffix, which Spark's own examples have, as in 0.5D and 1000L.
-_OF_SUFFIX: dict[exp.DataType.Type, type[int | float]] = {
+_OF_SUFFIX: dict[Any, type[int | float]] = {
     exp.DataType.Type.DOUBLE: float,
     exp.DataType.Type.BIGINT: int,
 }
