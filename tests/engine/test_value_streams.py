@@ -90,3 +90,29 @@ def test_a_stream_answers_what_bounded_data_does(
     for name, tables in found.items():
         rows = sorted(map(repr, pa.concat_tables(tables).to_pylist()))
         assert rows == sorted(map(repr, wanted.table(name).to_pylist())), name
+
+
+@pytest.mark.parametrize("calls", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_queries_that_count_values_and_that_name_them(calls: tuple[int, ...]) -> None:
+    """They read the same sets over the same windows, and not in the same way."""
+    shown = ("count(DISTINCT s)", "collect_set(s)", "sum(DISTINCT v)")
+    sql = ";".join(
+        f"CREATE QUERY q{n} AS SELECT {shown[call]} AS a FROM t [RANGE 30 SLIDE 5]"
+        for n, call in enumerate(calls)
+    )
+    table = draw(np.random.default_rng(7), 300)
+    wanted = muntin.aggregate(table, sql, time="ts")
+    for options in ({}, {"technique": "panes"}):
+        stream = muntin.stream(sql, table.schema, time="ts", **options)  # type: ignore[arg-type]
+        parts = [stream.feed(table.slice(at, 40)) for at in range(0, 300, 40)]
+        parts.append(stream.close())
+        for name in wanted:
+            found = pa.concat_tables([part.table(name) for part in parts if name in part])
+            assert found == wanted.table(name), name
+
+
+def test_marks_do_not_name_values() -> None:
+    sql = "CREATE QUERY q WITH (technique = 'last_seen') AS SELECT {} AS a FROM t [RANGE 9 SLIDE 3]"
+    assert muntin.stream(sql.format("count(DISTINCT s)"), {"ts": "int64", "s": "string"}, "ts")
+    with pytest.raises(muntin.QueryError, match="does not name them"):
+        muntin.stream(sql.format("collect_set(s)"), {"ts": "int64", "s": "string"}, "ts")

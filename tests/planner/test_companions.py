@@ -8,7 +8,7 @@ import pytest
 
 import muntin
 from muntin.errors import DataError, MuntinError, QueryError
-from muntin.queries import queries, query
+from muntin.queries import all_queries, queries, query
 
 RNG = np.random.default_rng(3)
 TABLE = pa.table(
@@ -104,6 +104,68 @@ def test_approximate_forms_stand_in(stream):
         assert len(row["p"]) == 2
         if row["m_exact"]:
             assert row["m"] == exact["m"]
+
+
+def test_expressions_over_approximate_forms_say_so_too():
+    sql = f"""CREATE QUERY q WITH (cap_values = 620, on_cap = 'approximate') AS SELECT
+        count(DISTINCT n) - 1 AS a, median(x) / count(DISTINCT s) AS b, max(x) + 1 AS c,
+        count(DISTINCT n) AS n, median(x) AS m, count(DISTINCT s) AS s {WINDOW}"""
+    found = muntin.aggregate(TABLE, sql, time="ts").table("q")
+    names = ["a", "a_exact", "b", "b_exact", "c", "n", "n_exact", "m", "m_exact", "s", "s_exact"]
+    assert found.column_names[2:] == names
+    for row in found.to_pylist():
+        assert row["a_exact"] == row["n_exact"]
+        assert row["b_exact"] == (row["m_exact"] and row["s_exact"])
+    assert found["b_exact"].to_pylist() == [True, False, False, False, True]
+
+
+JOINED = {
+    "o": pa.table({"ts": [1, 2, 5, 9, 14], "id": [1, 2, 1, 3, 2], "s": ["a", "b", "a", "c", None]}),
+    "p": pa.table({"ts": [2, 3, 6, 10, 15], "id": [1, 2, 1, 3, 2], "w": [65, 70, 66, 99, None]}),
+}
+CALLS = """count(DISTINCT o.s) AS n, approx_top_k(o.s, 1, 2) AS t, approx_frequent(p.w, 0.5) AS f,
+  approx_percentile(p.w, 0.5) AS p, approx_count_distinct(p.w) - 1 AS c"""
+PAIRS = "FROM o [RANGE 10 SLIDE 5] JOIN p [RANGE 10 SLIDE 5] ON o.id = p.id"
+
+
+def joined(sql, **options):
+    found = muntin.aggregate(JOINED, sql, time="ts", **options)
+    stream = muntin.stream(sql, {name: t.schema for name, t in JOINED.items()}, "ts", **options)
+    parts = [stream.feed(table, name)["q1"] for name, table in JOINED.items()]
+    assert pa.concat_tables([*parts, stream.close()["q1"]]) == found.table("q1")
+    return found
+
+
+def test_aggregates_over_joins_have_companions_too():
+    found = joined(f"SELECT {CALLS} {PAIRS}", bounds=True).table("q1")
+    beside = ["n", "t", "t_complete", "f", "f_complete", "p", "p_low", "p_high", "c"]
+    assert found.column_names[2:] == beside
+    row = found.to_pylist()[1]
+    assert row["window_end"] == 10
+    assert row["t"] == [{"value": "a", "low": 4, "high": 4, "certain": True}]
+    assert row["t_complete"]
+    assert row["f_complete"]
+    assert (row["p_low"], row["p"], row["p_high"]) == (66, 66, 67)
+
+
+def test_aggregates_over_joins_have_caps_too():
+    sql = f"SELECT count(DISTINCT o.s) AS n, median(p.w) AS m {PAIRS}"
+    free = joined(sql)
+    assert free["q1"]["n"].to_pylist() == [2, 2, 2, 0]
+    assert not free.errors
+    capped = joined(sql, cap_values=1)
+    assert capped["q1"]["n"].to_pylist() == [None, None, None, 0]
+    assert capped.errors == {"q1": 6}
+    told = joined(sql, cap_values=1, on_cap="approximate")["q1"]
+    assert told["n_exact"].to_pylist() == [False, False, False, True]
+    with pytest.raises(DataError, match="may have 1 of"):
+        joined(sql, cap_values=1, on_cap="fail")
+    own = f"CREATE QUERY q1 WITH (cap_values = 2, on_cap = 'fail') AS {sql}"
+    (read,) = all_queries(own)
+    assert all_queries(read.sql()) == (read,)
+    assert read.guarantees.given == {"on_cap": "fail", "cap_values": 2}
+    with pytest.raises(DataError, match="may have 2 of"):
+        joined(own, cap_values=9)
 
 
 def test_a_query_says_it_in_sql_and_in_the_builder():

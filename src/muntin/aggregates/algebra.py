@@ -138,7 +138,7 @@ class BuiltIn(Aggregate):
             wanted = ", ".join(self.constants) or "no constants"
             raise AggregateError(
                 f"{self.name} takes {wanted} after its arguments, not {len(constants)} constant(s)",
-                hint=f"write {self.name}({', '.join(('xyz'[:most], *map(repr, self.sample)))})",
+                hint=f"write {self.name}({', '.join((*'xyz'[:most], *map(repr, self.sample)))})",
             )
         self.check()
         self.type = self.result_type(types)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 
@@ -42,6 +42,15 @@ def is_ordered(kind: pa.DataType) -> bool:
     """
     interval = pa.types.is_interval(kind)
     return not interval and any(check(kind) for check in _ORDERED)
+
+
+def is_real(value: object) -> TypeGuard[int | float]:
+    """Whether a constant is a number, which a truth is not.
+
+    >>> is_real(0.5), is_real(True), is_real("1")
+    (True, False, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def require_number(name: str, kind: pa.DataType) -> None:

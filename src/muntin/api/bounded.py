@@ -28,7 +28,7 @@ from muntin.planner.sharing import Optimizer, OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import QueriesLike, Query, RowQuery, all_queries
 from muntin.queries.rows import filling
-from muntin.queries.spec import all_approximated
+from muntin.queries.spec import all_approximated, all_promised
 from muntin.results import Answer, Outcome, Results
 from muntin.windows.edges import Slicing
 
@@ -135,6 +135,8 @@ def aggregate(
     if placement is not None:
         check_method(placement)
     everything = all_approximated(all_queries(queries)) if approximate else all_queries(queries)
+    promised = Guarantees(bounds, on_cap, cap_values, cap_bytes)
+    everything = all_promised(everything, promised)
     lived = [query for query in everything if isinstance(query, RowQuery)]
     asked = [query for query in everything if isinstance(query, Query)]
     if emit_empty:
@@ -157,7 +159,7 @@ def aggregate(
             strategy=strategy,
             slicing=slicing,
             zone=frame.zone,
-            told=Preferences(technique, prefer, Guarantees(bounds, on_cap, cap_values, cap_bytes)),
+            told=Preferences(technique, prefer, promised),
             sharer=Optimizer(optimizer),
         )
         plans[source] = planned(draft, frame, joined, placement)

@@ -27,7 +27,7 @@ from muntin.queries import (
     queries_and_keeps,
 )
 from muntin.queries import queries as read_queries
-from muntin.queries.spec import all_approximated
+from muntin.queries.spec import all_approximated, all_promised
 from muntin.windows import DurationLike, duration
 from muntin.windows.edges import Slicing
 
@@ -194,8 +194,9 @@ def stream(
 
         if name is not None:
             raise DataError(f"name is {name!r}", hint="several streams have the names in schema")
+        asked = all_promised(all_queries(queries), guarantees)
         group = open_group(
-            all_approximated(all_queries(queries)) if approximate else all_queries(queries),
+            all_approximated(asked) if approximate else asked,
             {each: schema_of(columns) for each, columns in several.items()},
             times={each: of_stream(time, each, "time") for each in several},
             lateness=_each("lateness", lateness, several, 0),

@@ -18,7 +18,7 @@ from muntin.planner.rows.routes import NO_RELATION, RELATION_HINT
 from muntin.planner.sharing import OptimizerName
 from muntin.planner.techniques import Preferences
 from muntin.queries import KeepsLike, QueriesLike, all_queries, queries_and_keeps
-from muntin.queries.spec import all_approximated
+from muntin.queries.spec import all_approximated, all_promised
 from muntin.sinks import Sink, memory
 from muntin.spark.environment.existing import require_session
 from muntin.spark.streaming.checkpoint.checkpoint import Checkpoint
@@ -178,7 +178,7 @@ def run(
     aside = read_side_output(side_output, destination)
     accepts_gaps = not is_fail("on_gap", on_gap, "accept")
     left, wanted = queries_and_keeps(queries, keeps)
-    asked = all_queries(left)
+    asked = all_promised(all_queries(left), promised)
     if approximate:
         asked = all_approximated(asked)
     spread = spread_of(session, partitions, buckets)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
 
 from muntin.aggregates import Part, ResolvedAggregate
 from muntin.aggregates.algebra import VALUED
+from muntin.errors import QueryError
 from muntin.expressions import Bound
 from muntin.plan.nodes import Accumulator, Axis, OutputColumn
 from muntin.plan.relations import Relation
-from muntin.queries import Query
+from muntin.queries import AggregateCall, Query
 
 COUNT_ROWS = Accumulator(Part("count", ()), ())
 
@@ -46,6 +49,26 @@ class BoundCall:
             )
             for part in self.aggregate.parts
         )
+
+
+@contextmanager
+def calls_as_written(calls: Mapping[AggregateCall, BoundCall]) -> Iterator[None]:
+    """Problems speak of aggregates, not of the columns that stand for them in expressions."""
+    try:
+        yield
+    except QueryError as error:
+        problems = error.problems
+        for call, bound in calls.items():
+            name, text = f"`{bound.name}`", call.key
+            problems = tuple(
+                replace(
+                    each,
+                    message=each.message.replace(name, text),
+                    hint=each.hint and each.hint.replace(name, text),
+                )
+                for each in problems
+            )
+        raise QueryError(problems) from error
 
 
 @dataclass(frozen=True)

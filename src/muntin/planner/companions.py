@@ -2,13 +2,15 @@
 
 ``_low`` and ``_high`` enclose an approximate answer, ``_complete`` says that a list of frequent
 values lacks none, ``_exact`` that a window had so few values that its answer is exact. They stand
-behind the column that they tell of, which must be an aggregate and nothing else.
+behind the column that they tell of, which must be an aggregate and nothing else; but ``_exact`` is
+told of expressions as well, for all that they are computed from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 
 import pyarrow as pa
 from sqlglot import exp
@@ -19,7 +21,7 @@ from muntin.aggregates.caps import Guarantees
 from muntin.errors import QueryError
 from muntin.planner.bound import BoundCall
 from muntin.queries import AggregateCall, Output, Query
-from muntin.queries.sql.aggregate_calls import as_call
+from muntin.queries.sql.aggregate_calls import aggregate_calls, as_call
 
 # What tells of an answer: always, or where bounds are asked for.
 _ALWAYS = {"approx_top_k": ("complete",), "approx_frequent": ("complete",)}
@@ -81,12 +83,16 @@ class Companions:
     def _beside(self, output: Output) -> Iterable[Output]:
         yield output
         call = as_call(output.node)
-        bound = None if call is None else self._bound[call]
-        for facet in () if bound is None else self._facets(bound.aggregate):
-            assert bound is not None
-            name = self._lowered(bound, facet)
-            node = exp.Column(this=exp.to_identifier(name, quoted=True))
-            yield Output(f"{output.name}_{facet}", node)
+        if call is not None:
+            bound = self._bound[call]
+            for facet in self._facets(bound.aggregate):
+                yield Output(f"{output.name}_{facet}", self._column(bound, facet))
+            return
+        within = [self._bound[each] for each in dict.fromkeys(aggregate_calls(output.node))]
+        unsure = [bound for bound in within if bound.aggregate.fallback is not None]
+        if unsure:
+            told = [self._column(bound, "exact") for bound in unsure]
+            yield Output(f"{output.name}_exact", reduce(_both, told))
 
     def _facets(self, aggregate: ResolvedAggregate) -> tuple[str, ...]:
         if aggregate.fallback is not None:
@@ -94,13 +100,13 @@ class Companions:
         bounded = _BOUNDED.get(aggregate.name, ()) if self._told.bounds else ()
         return _ALWAYS.get(aggregate.name, bounded)
 
-    def _lowered(self, bound: BoundCall, facet: str) -> str:
-        """The name of a lowered column that tells of another."""
+    def _column(self, bound: BoundCall, facet: str) -> exp.Expr:
+        """A lowered column that tells of another."""
         name = f"{bound.name}.{facet}"
         kind = pa.bool_() if facet in _TRUTHS else bound.aggregate.type
         aggregate = replace(bound.aggregate, facet=facet, type=kind)
         self._made.setdefault((bound.name, facet), replace(bound, name=name, aggregate=aggregate))
-        return name
+        return exp.Column(this=exp.to_identifier(name, quoted=True))
 
     def _check_names(self) -> None:
         names = [output.name for output in (*self._query.group_by, *self._outputs)]
@@ -111,3 +117,7 @@ class Companions:
                     message = f"{name} is the name of a column, and tells of {output.name}"
                     hint = "give one of them another name with AS"
                     raise QueryError([self._query.problem(output.node, message, hint)])
+
+
+def _both(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    return exp.And(this=one, expression=other)

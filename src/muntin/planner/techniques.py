@@ -101,6 +101,11 @@ def _reads(final: Final) -> _Read:
     return tuple([lowering.accumulators for lowering in final.lowerings])
 
 
+def _collects(final: Final) -> tuple[bool, ...]:
+    """Which lowerings of a query name the values of a set, which marks do not."""
+    return tuple([lowering.aggregate.name in _COLLECTED for lowering in final.lowerings])
+
+
 class _Techniques:
     """The choice for all finals of a plan: once for all that read and span alike."""
 
@@ -138,7 +143,7 @@ class _Techniques:
     def final(self, final: Final) -> Final:
         """The final with a technique for each accumulator it reads."""
         asked = final.query.technique or self._told.technique
-        alike: Hashable = asked, final.partials, _reads(final)
+        alike: Hashable = asked, final.partials, _reads(final), _collects(final)
         if asked is None:
             edges = frozenset(final.window.edge_classes()) if self._owning[final.partials] else None
             members = tuple([lowering.member for lowering in final.lowerings]) if edges else None
@@ -185,6 +190,9 @@ class _Techniques:
         if self._has_heads(final):
             message = f"{asked} takes slices that end where windows do, and Cutty slices do not"
             raise QueryError([Problem(message, 'use slicing="pairs"', final.name)])
+        if asked == "last_seen" and any(_collects(final)):
+            message = "last_seen counts different values and adds them up, and does not name them"
+            raise QueryError([Problem(message, "use panes, or name none", final.name)])
         parts = dict.fromkeys(self._part(final, i) for e in final.lowerings for i in e.accumulators)
         if any(part.kind.startswith(FREQUENT) for part in parts) and asked != "panes_inv":
             message = f"{asked} does not keep lists of frequent values"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -202,9 +202,13 @@ def options_text(technique: str | None, prefer: str | None, guarantees: Guarante
     (" WITH (technique = 'daba')", ' WITH (bounds = true, cap_values = 9)')
     """
     said = {"technique": technique, "prefer": prefer, **guarantees.given}
-    given = {key: _option(value) for key, value in said.items() if value is not None}
-    options = ", ".join(f"{key} = {value}" for key, value in given.items())
+    options = ", ".join(options_of(said))
     return f" WITH ({options})" if options else ""
+
+
+def options_of(said: Mapping[str, str | bool | int | None]) -> list[str]:
+    """Options as they stand in WITH; None is nothing said."""
+    return [f"{key} = {_option(value)}" for key, value in said.items() if value is not None]
 
 
 def _option(value: str | bool | int) -> str:

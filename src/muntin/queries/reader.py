@@ -46,13 +46,13 @@ from muntin.queries.sql.refusals import explain
 NESTING_HINT = "flatten it, or split it into columns computed beforehand"
 GUARANTEES = ("bounds", "on_cap", "cap_values", "cap_bytes")
 OPTIONS = ("technique", "prefer", *GUARANTEES)
-ROW_OPTIONS = ("output", "restore", "approximate", "skew")
+ROW_OPTIONS = ("output", "restore", "approximate", "skew", *GUARANTEES)
 NAME_HINT = "write a name such as high_volume"
 # Python refuses to read thousands of digits, and no type has more than this.
 MAX_NUMBER = 400
 
 
-def _guarantees(options: Mapping[str, str]) -> Guarantees:
+def _guarantees(options: Mapping[str, Any]) -> Guarantees:
     """What options of WITH say of caps and bounds."""
     read: dict[str, Any] = {}
     for key in GUARANTEES:
@@ -63,7 +63,7 @@ def _guarantees(options: Mapping[str, str]) -> Guarantees:
     return Guarantees(**read)
 
 
-def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
+def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of WITH as the fields of a query."""
     plain = {key: value for key, value in options.items() if key not in GUARANTEES}
     return {**plain, "guarantees": _guarantees(options)}
@@ -249,7 +249,7 @@ class StatementReader:
         for key in ("restore", "approximate"):
             if key in options:
                 options[key] = options[key].lower() == "true"
-        return analyze_rows(node, name, options, self.report)
+        return analyze_rows(node, name, _arguments(options), self.report)
 
     def _takes(self, options: Mapping[str, Any], known: tuple[str, ...], what: str) -> bool:
         """Reports options that a query of this kind does not have."""

@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
+from muntin.aggregates.caps import UNSAID, Guarantees
 from muntin.errors import Problem
-from muntin.queries.query import BOUNDS, Join, Output, distinct_calls, spelled_out
+from muntin.queries.query import BOUNDS, Join, Output, distinct_calls, options_of, spelled_out
 from muntin.queries.source import SourceText, problem_at
 from muntin.queries.sql.aggregate_calls import AggregateCall
 from muntin.queries.sql.normalize import canonical_text, dotted, quote
@@ -148,6 +149,7 @@ class RowQuery:
         output: How results that end early are shown; None if not said.
         approximate: Whether sums of products of several streams' doubles may be products of sums.
         skew: ``replicate`` splits hot keys over several buckets on Spark.
+        guarantees: Caps of windows' values, and whether bounds are shown, where it aggregates.
         aggregation: What is computed of the rows at each window end, if they are not shown; the
             body then is a selection without items.
         text: Where the query was written, for :func:`muntin.queries.problem_at`.
@@ -174,6 +176,7 @@ ON o.id = p.id WHERE p.amount > 1
     output: RowOutput | None = None
     approximate: bool = False
     skew: Literal["replicate"] | None = None
+    guarantees: Guarantees = UNSAID
     aggregation: Aggregation | None = None
     text: SourceText = field(default_factory=SourceText)
 
@@ -202,6 +205,7 @@ ON o.id = p.id WHERE p.amount > 1
             options.append("approximate = true")
         if self.skew is not None:
             options.append(f"skew = '{self.skew}'")
+        options += options_of(self.guarantees.given)
         said = f" WITH ({', '.join(options)})" if options else ""
         text = _Text(self).body(self.body)
         if self.lasts is not None:

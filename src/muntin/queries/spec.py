@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from muntin._garbage import uncollected
+from muntin.aggregates.caps import DEFAULT_CAP, Guarantees
 from muntin.errors import Problem, QueryError, UnknownQueryError
 from muntin.queries.analysis.templates import Templates
 from muntin.queries.builder import QueryBuilder
@@ -66,6 +67,21 @@ def all_approximated(queries: Iterable[AnyQuery]) -> tuple[AnyQuery, ...]:
     """The queries with sums of products as products of sums, for those that aggregate joins."""
     return tuple(
         replace(each, approximate=True)
+        if isinstance(each, RowQuery) and each.aggregation is not None
+        else each
+        for each in queries
+    )
+
+
+def all_promised(queries: Iterable[AnyQuery], told: Guarantees) -> tuple[AnyQuery, ...]:
+    """The queries with caps and bounds, for those that aggregate joins and say nothing of them.
+
+    Plans tell the others.
+    """
+    if not told.bounds and told.cap == DEFAULT_CAP:
+        return tuple(queries)
+    return tuple(
+        replace(each, guarantees=each.guarantees.otherwise(told))
         if isinstance(each, RowQuery) and each.aggregation is not None
         else each
         for each in queries

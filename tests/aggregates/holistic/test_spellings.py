@@ -60,6 +60,48 @@ def test_lists_hold_null_where_it_is_said(call: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("percentile(n, 0.5D)", [2.5, 5.0]),
+        ("percentile(n, array(0.0D, 1))", [[1.0, 4.0], [5.0, 6.0]]),
+        ("percentile(n, 0.0, true)", [4.0, 6.0]),
+        ("approx_percentile(n, 0.99, 10000L)", [4, 6]),
+        ("max(n, 2L)", [[4, 3], [6, 5]]),
+        ("any_value(s, true)", ["a", "c"]),
+        ("any_value(n, false)", [1, 5]),
+    ],
+)
+def test_constants_as_spark_spells_them(call: str, expected: list[Any]) -> None:
+    assert answers(call) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        ("percentile(n, true)", r"write percentile\(x, 0.95\)"),
+        ("percentile(n, 0.5, 2)", r"write percentile\(x, 0.95, true\)"),
+        ("approx_percentile(n, 0.5, true)", "an accuracy as in Spark, such as 1000"),
+        ("approx_top_k(s, 0)", r"write approx_top_k\(x, 10\)"),
+        ("max_by(s, n, 0)", r"write max_by\(x, y, 10\)"),
+        ("max_by(s, n, 1, 2)", r"write max_by_k\(x, y, 2\)"),
+        ("top_k(s, 3L, 1)", r"write top_k\(x, 2\)"),
+        ("top_k(s, n)", "write a number"),
+        ("percentile(n, CAST(n AS DOUBLE))", "write a number"),
+    ],
+)
+def test_hints_are_calls_that_work(call: str, hint: str) -> None:
+    with pytest.raises(muntin.QueryError, match=hint):
+        answers(call)
+
+
+def test_errors_of_expressions_name_aggregates_as_they_are_written() -> None:
+    with pytest.raises(muntin.QueryError, match=r"(?i)element_at\(top_k\(s, 2\), 1\)\.value"):
+        answers("element_at(top_k(s, 2), 1)")
+    with pytest.raises(muntin.QueryError, match=r"top_k\(s, 2\)\[0\] has no field nothing"):
+        answers("min(n)", "HAVING top_k(s, 2)[0].nothing = 'a'")
+
+
+@pytest.mark.parametrize(
     ("call", "message"),
     [
         ("collect_set(s) RESPECT NULLS", "collect_set takes no RESPECT NULLS"),

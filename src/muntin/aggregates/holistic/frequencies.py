@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from muntin.aggregates.algebra import REQUIRED
 from muntin.aggregates.holistic.runs import Run, Runs
-from muntin.aggregates.types import require_ordered
+from muntin.aggregates.types import is_real, require_ordered
 from muntin.errors import AggregateError
 
 MOST = 10_000
@@ -86,7 +86,7 @@ class Frequent(_Counted):
 
 def check_fraction(name: str, given: Any) -> None:
     """Refuse a fraction that more values can reach than anybody reads."""
-    if not isinstance(given, int | float) or not 1 / MOST <= given <= 1:
+    if not is_real(given) or not 1 / MOST <= given <= 1:
         raise AggregateError(
             f"{name} takes a fraction from {1 / MOST} to 1, not {given!r}",
             hint=f"write {name}(x, 0.01) for values that are 1% of all",
@@ -98,7 +98,7 @@ def check_number(name: str, args: str, given: Any) -> None:
     if type(given) is not int or not 1 <= given <= MOST:
         raise AggregateError(
             f"{name} takes a whole number from 1 to {MOST:,}, not {given!r}",
-            hint=f"write {name.removesuffix('_k') if name != 'top_k' else name}({args}, 10)",
+            hint=f"write {name if 'top_k' in name else name.removesuffix('_k')}({args}, 10)",
         )
 
 

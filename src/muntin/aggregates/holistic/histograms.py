@@ -13,7 +13,7 @@ from muntin.aggregates.algebra import HISTOGRAM, REQUIRED, BuiltIn, Part
 from muntin.aggregates.extremes import greatest, least
 from muntin.aggregates.holistic.percentiles import Fractions
 from muntin.aggregates.holistic.runs import Run, united
-from muntin.aggregates.types import require_number
+from muntin.aggregates.types import is_real, require_number
 from muntin.errors import AggregateError
 
 _LEAST_ERROR = 1e-4
@@ -51,7 +51,7 @@ class ApproxPercentile(Fractions, BuiltIn):
         """Fractions lie between 0 and 1, the error between 0.0001 and 1."""
         self.check_fractions()
         error = self.given[1]
-        if not isinstance(error, int | float) or not error >= _LEAST_ERROR:
+        if not is_real(error) or not error >= _LEAST_ERROR:
             raise AggregateError(
                 f"{self.name} takes a relative error from {_LEAST_ERROR} on, not {error!r}",
                 hint=f"write {self.name}(x, 0.95, 0.01), or an accuracy as in Spark, such as 1000",
@@ -60,9 +60,11 @@ class ApproxPercentile(Fractions, BuiltIn):
     @property
     def bits(self) -> int:
         """How many bits of the mantissa tell buckets apart: half a bucket is within the error."""
-        given = float(self.given[1])
+        given = self.given[1]
         error = given if given < 1 else max(1 / given, 0.001)
-        return max(math.ceil(math.log2(1 / (2 * error))), 0)
+        bits = max(math.ceil(math.log2(1 / (2 * error))), 0)
+        # The nearest decimal may be as far from a bucket's middle as its ends are.
+        return bits + 1 if pa.types.is_decimal(self.types[0]) else bits
 
     @property
     def identity(self) -> Histogram:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from muntin.aggregates.algebra import REQUIRED
 from muntin.aggregates.holistic.runs import Run, Runs, spelled_out
-from muntin.aggregates.types import is_number, require_number, require_ordered
+from muntin.aggregates.types import is_number, is_real, require_number, require_ordered
 from muntin.errors import AggregateError
 
 
@@ -33,7 +33,7 @@ class Fractions:
 
     def check_fractions(self) -> None:
         """Refuse what does not lie between 0 and 1, and an array of nothing."""
-        wrong = [p for p in self.fractions if not isinstance(p, int | float) or not 0 <= p <= 1]
+        wrong = [p for p in self.fractions if not is_real(p) or not 0 <= p <= 1]
         if wrong or not self.fractions:
             raise AggregateError(
                 f"{self.name} takes a fraction from 0 to 1, or an array of such, not "

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from muntin.aggregates.algebra import REGISTERS, BuiltIn, Part
-from muntin.aggregates.types import require_ordered
+from muntin.aggregates.types import is_real, require_ordered
 from muntin.errors import AggregateError
 
 # Up to so many values are kept as they are, or rather their hashes.
@@ -41,7 +41,7 @@ class ApproxCountDistinct(BuiltIn):
     def check(self) -> None:
         """A deviation that a HyperLogLog can have."""
         (rsd,) = self.given
-        if not isinstance(rsd, int | float) or not _LEAST <= rsd <= _MOST:
+        if not is_real(rsd) or not _LEAST <= rsd <= _MOST:
             raise AggregateError(
                 f"{self.name} takes a relative standard deviation from {_LEAST} to {_MOST}, "
                 f"not {rsd!r}",

@@ -171,13 +171,22 @@ class QueryTranslator:
             join.this.set("version", None)
 
     def _note_picks(self, select: exp.Expr, start: int) -> None:
-        """Flink takes the first and last of rows that are not NULL, as they arrive."""
-        for call in select.find_all(exp.Anonymous) if self.flink else ():
-            if call.name.lower() in ("first_value", "last_value"):
-                message = f"{call.name.lower()} goes by event time, and keeps NULL"
-                hint = "add IGNORE NULLS; see docs/from-flink.md"
-                offset = position(call)
-                self.notes.add(start if offset is None else offset, message, hint)
+        """What aggregates of the same name do otherwise: with NULL, and in what they show."""
+        for call in select.find_all(exp.Anonymous):
+            name, hint = call.name.lower(), "add IGNORE NULLS; see docs/from-flink.md"
+            if not self.flink and name == "approx_top_k":
+                message = "approx_top_k lists value, low, high and certain, Spark's item and count"
+                hint = "read value and low; see docs/from-spark.md"
+            elif not self.flink:
+                continue
+            elif name in ("first_value", "last_value"):
+                message = f"{name} goes by event time, and keeps NULL"
+            elif name == "array_agg" and call.find(exp.Distinct) and not call.find(exp.IgnoreNulls):
+                message = "array_agg(DISTINCT x) leaves NULL out, which Flink lists once"
+            else:
+                continue
+            offset = position(call)
+            self.notes.add(start if offset is None else offset, message, hint)
 
     def _columns(self, tables: list[exp.Table]) -> dict[str, str]:
         """The types of all columns in reach; none for those that two tables have differently."""

@@ -108,11 +108,18 @@ class _Aggregates:
             ),
             having=None if computed.having is None else replace_calls(computed.having, calls),
             emit_empty=computed.emit_empty,
+            guarantees=self.query.guarantees,
             text=self.query.text,
         )
         bound = bind_query(named, self.rows, self.found[0][1].timeline, {}, self.zone)
-        pairs = zip(calls.items(), bound.calls, strict=True)
-        return bound, [Call(written, node, each) for (written, node), each in pairs]
+        pairs = zip(calls.items(), bound.calls[: len(calls)], strict=True)
+        found = {each.name: Call(written, node, each) for (written, node), each in pairs}
+        # Columns that tell of an aggregate are read off what it is read off.
+        beside = [
+            replace(found[each.name.partition(".")[0]], bound=each)
+            for each in bound.calls[len(calls) :]
+        ]
+        return bound, [*found.values(), *beside]
 
     def window(self, length: int) -> Window:
         """The windows of one stream."""
@@ -362,7 +369,8 @@ def _shape(query: RowQuery, selection: Selection) -> Hashable:
     shown = tuple((output.name, structure(output.node)) for output in outputs)
     having = None if computed.having is None else structure(computed.having)
     ends = query.slide, query.phase, query.unit, computed.bounds, computed.emit_empty
-    return sources, len(computed.group_by), shown, having, ends, query.approximate, query.skew
+    promised = query.approximate, query.guarantees
+    return sources, len(computed.group_by), shown, having, ends, promised, query.skew
 
 
 def _all_end(final: RowFinal) -> bool:

@@ -33,7 +33,7 @@ from muntin.expressions.zones import UTC, Zone
 from muntin.plan.nodes import Axis, OutputColumn
 from muntin.plan.relations import Relation, relate
 from muntin.plan.timeline import Timeline
-from muntin.planner.bound import BoundCall, BoundQuery
+from muntin.planner.bound import BoundCall, BoundQuery, calls_as_written
 from muntin.planner.companions import Companions, with_cap
 from muntin.planner.draft import Draft
 from muntin.planner.related import Related, Relations
@@ -267,14 +267,15 @@ class _Binder:
         )
         groups = tuple(Output(group.name, _column(group.name)) for group in query.group_by)
         shown = companions.outputs()
-        outputs = tuple(
-            OutputColumn(output.name, self._output(self._lowered(output.node, calls), lowered))
-            for output in (*groups, *shown)
-        )
         predicate = self.predicate()
         having = None
-        if query.having is not None:
-            having = self._predicate(self._lowered(query.having, calls), lowered)
+        with calls_as_written(calls):
+            outputs = tuple(
+                OutputColumn(output.name, self._output(self._lowered(output.node, calls), lowered))
+                for output in (*groups, *shown)
+            )
+            if query.having is not None:
+                having = self._predicate(self._lowered(query.having, calls), lowered)
         return BoundQuery(
             query,
             axis,

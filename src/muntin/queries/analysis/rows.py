@@ -175,6 +175,10 @@ class _Analysis:
         elif query.approximate:
             hint = "leave it out: it is for sums of products of several streams' columns"
             self.report.add(node, "approximate without an aggregate", hint)
+        elif query.guarantees.given:
+            (said, *_) = query.guarantees.given
+            hint = "leave it out: it is said of aggregates over all values of a window"
+            self.report.add(node, f"{said} without an aggregate", hint)
         shows_ends = query.slide is not None
         if query.restore and (not shows_ends or query.show == "dstream"):
             hint = "it shows what lived between two window ends: add SLIDE"

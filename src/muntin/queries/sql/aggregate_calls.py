@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from sqlglot import exp
 
 from muntin.aggregates import names
 from muntin.aggregates.registry import constants_of, reserve
+from muntin.aggregates.types import is_real
 from muntin.expressions.binding.binder import known_names
 from muntin.expressions.tree import structure
 from muntin.queries.sql.dialect import is_reserved
@@ -157,16 +159,33 @@ def _order(node: exp.Expr) -> exp.Ordered | None:
     return listed[0] if len(listed) == 1 and isinstance(listed[0], exp.Ordered) else None
 
 
-def constant_of(node: exp.Expr) -> int | float | str | tuple[int | float | str, ...] | None:
-    """The value of a number, a text or an array of such; None if a node is none of these.
+Constant = bool | int | float | str
+# Types of numbers with a suffix, which Spark's own examples have, as in 0.5D and 1000L.
+_OF_SUFFIX: dict[Any, type[int | float]] = {
+    exp.DataType.Type.DOUBLE: float,
+    exp.DataType.Type.BIGINT: int,
+}
+
+
+def constant_of(node: exp.Expr) -> Constant | tuple[Constant, ...] | None:
+    """The value of a number, a text, a truth or an array of such; None if a node is none of these.
 
     >>> from muntin.queries import parse_expression
     >>> constant_of(parse_expression("array(0.5, 1)")), constant_of(parse_expression("a"))
     ((0.5, 1), None)
+    >>> constant_of(parse_expression("-0.5D")), constant_of(parse_expression("true"))
+    (-0.5, True)
     """
     if isinstance(node, exp.Neg):
         value = constant_of(node.this)
-        return -value if isinstance(value, int | float) else None
+        return -value if is_real(value) else None
+    if isinstance(node, exp.Cast):
+        value, kind = constant_of(node.this), _OF_SUFFIX.get(node.to.this)
+        if kind is None or not is_real(value) or abs(value) >= 1 << 63 or value != kind(value):
+            return None
+        return kind(value)
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
     if isinstance(node, exp.Literal):
         if node.is_string:
             return str(node.this)

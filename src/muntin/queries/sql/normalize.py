@@ -13,7 +13,7 @@ from muntin.queries.sql.dialect import Muntin, is_reserved
 
 _ATOMS = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Func, exp.Case)
 # Aggregates whose second argument says whether NULL is skipped.
-_FLAGGED = {"first", "first_value", "last", "last_value"}
+_FLAGGED = {"any_value", "first", "first_value", "last", "last_value"}
 _LISTED = frozenset(
     ["array_agg", "collect_list", "collect_set", "group_concat", "list", "listagg", "string_agg"]
 )

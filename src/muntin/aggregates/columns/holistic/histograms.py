@@ -32,6 +32,9 @@ _INFINITE = 0x7FF
 _SIZE = (1 << 63) - 1
 # Denormals are scaled by 2**54, and their buckets lie below those of normal numbers.
 _SCALED, _BELOW = 54, 60
+# The least double and the least float are two to the power of minus so many, and the least normal
+# float is so many times that.
+_DENORMAL, _DENORMAL_FLOAT, _NORMAL_FLOAT = 1074, 149, 1 << 23
 _WIDE = Context(prec=400)
 
 
@@ -127,12 +130,22 @@ def _inside(given: Ints, bits: int, fill: int | Ints) -> Floats:
     # A power of two of denormals is that of numbers scaled up.
     scaled = np.where(normal, place, place + _SCALED * power)
     doubles = ((np.maximum(scaled, 0) << shift) | fill).view(np.float64)
-    with np.errstate(invalid="ignore"):
-        doubles = np.where(normal, doubles, doubles * 2.0**-_SCALED)
+    with np.errstate(invalid="ignore", over="ignore"):
+        small = _whole(doubles * 2.0 ** (_DENORMAL - _SCALED)) * 2.0**-_DENORMAL
+        doubles = np.where(normal, doubles, small)
     infinite = _INFINITE * power
     doubles = np.where(place == infinite, np.inf, doubles)
     doubles = np.where(place == infinite + 1, np.nan, doubles)
     found: Floats = np.where(given == 0, 0.0, np.where(given < 0, -doubles, doubles))
+    return found
+
+
+def _whole(numbers: Floats) -> Floats:
+    """The nearest whole numbers; of two the one nearer to zero.
+
+    A half is the middle of a bucket that holds one whole number only, which is where it begins.
+    """
+    found: Floats = np.copysign(np.ceil(np.abs(numbers) - 0.5), numbers)
     return found
 
 
@@ -168,12 +181,17 @@ def within(middle: Floats, least: pa.Array, greatest: pa.Array, facet: str = "")
     low, high = (each.to_numpy(zero_copy_only=False) for each in (least, greatest))
     if not pa.types.is_floating(kind):
         limits = np.iinfo(low.dtype)
-        whole = {"low": np.ceil, "high": np.floor}.get(facet, np.rint)(middle)
+        whole = {"low": np.ceil, "high": np.floor}.get(facet, _whole)(middle)
         top, bottom = whole >= float(limits.max), whole <= float(limits.min)
         plain = np.where(top | bottom, 0, whole).astype(low.dtype)
         found = np.where(top, limits.max, np.where(bottom, limits.min, plain))
         return pa.array(np.clip(found, low, high).astype(low.dtype), kind)
-    rounded = middle.astype(low.dtype)
+    with np.errstate(over="ignore"):
+        rounded = middle.astype(low.dtype)
+        if low.dtype == np.float32:
+            steps = middle * 2.0**_DENORMAL_FLOAT
+            small = (_whole(steps) * 2.0**-_DENORMAL_FLOAT).astype(low.dtype)
+            rounded = np.where(np.abs(steps) < _NORMAL_FLOAT, small, rounded)
     rounded = np.where(rounded < low, low, rounded)
     rounded = np.where(rounded > high, high, rounded)
     return pa.array(rounded, kind)
@@ -206,7 +224,8 @@ def lower_percentiles(aggregate: ResolvedAggregate, columns: Sequence[Any]) -> L
     ranks = windows.select(asked, places)
     buckets = windows.codes_at(ranks)[:, 0] if held.size else np.empty(0, np.int64)
     least, greatest = (each.result().take(pa.array(asked)) for each in columns[1:])
-    values = answers(buckets, algebra.bits, places, totals, least, greatest, aggregate.facet)
+    bits = bits_of(aggregate.parts[0])
+    values = answers(buckets, bits, places, totals, least, greatest, aggregate.facet)
     if algebra.is_listed:
         offsets = pa.array(fractions.size * np.arange(held.size + 1)).cast(pa.int32())
         values = pa.ListArray.from_arrays(offsets, values, type=aggregate.type)
