@@ -145,6 +145,8 @@ def test_results_show_in_notebooks_without_markup_of_their_own() -> None:
         (Path("trades.parquet"), "Hint: read the file first"),
         (42, "cannot read data of type int"),
         ([], "found nothing in it"),
+        ({}, "data is an empty mapping"),
+        ([{"ts": 1}], "items of type dict\nHint: make a Table of them with pa.Table.from_pylist"),
         ([1, 2], "items of type int"),
         (pa.table({"other": [1]}), "there is no time column 'ts'"),
         (pa.table({"ts": ["a"]}), "cannot be a time column"),

@@ -197,6 +197,17 @@ class TestResults:
         got = answer(ticks(), "SELECT count(*) AS n FROM s [RANGE 2 SLIDE 2] EMIT EMPTY")
         assert got["n"] == []
 
+    def test_percentiles_between_values_that_are_far_apart_are_their_mean(self) -> None:
+        most = 1.5 * 2.0**1023
+        for below, above, quarter, middle in (
+            (-most, most, -most / 2, 0.0),
+            (-math.inf, 8.0, -math.inf, -math.inf),
+            (8.0, math.inf, math.inf, math.inf),
+        ):
+            sql = "SELECT percentile(v, 0.25) AS q, median(v) AS m FROM s [RANGE 4 SLIDE 4]"
+            got = answer(ticks(1, 2, v=[below, above]), sql)
+            assert (got["q"], got["m"]) == ([quarter], [middle])
+
     def test_groups_null_nan_and_negative_zero(self) -> None:
         #  t   1   1    2    2     3    3
         #  x  0.0 -0.0 NaN  NaN  NULL NULL

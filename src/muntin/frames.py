@@ -166,10 +166,10 @@ def _read_batches(data: Iterable[Any]) -> Input:
     first = next(batches, None)
     if not isinstance(first, pa.RecordBatch | pa.Table):
         found = "nothing in it" if first is None else f"items of type {type(first).__name__}"
-        raise DataError(
-            f"expected an iterable of RecordBatches, found {found}",
-            hint="make a Table of lists with pa.table(...); an iterator can be read only once",
-        )
+        hint = "make a Table of lists with pa.table(...); an iterator can be read only once"
+        if isinstance(first, Mapping):
+            hint = "make a Table of them with pa.Table.from_pylist(rows, schema=...)"
+        raise DataError(f"expected an iterable of RecordBatches, found {found}", hint=hint)
 
     def tables() -> Iterator[pa.Table]:
         yield _as_table(first, first.schema)

@@ -121,6 +121,10 @@ def read_inputs(data: Any, name: str | None, timezone: str | None) -> dict[str, 
     if not isinstance(data, Mapping) or is_frame(data):
         return {str(name or "").lower(): _read(data, timezone)}
     known = [str(key) for key in data]
+    if not known:
+        raise DataError(
+            "data is an empty mapping", hint='name frames as FROM does, as in {"trades": frame}'
+        )
     frames = {str(key).lower(): _read(frame, timezone) for key, frame in data.items()}
     if len(frames) < len(known):
         raise DataError(

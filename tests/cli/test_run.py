@@ -155,7 +155,7 @@ def test_a_crash_loses_nothing(
     )
     assert again.end(signal.SIGINT) == 128 + signal.SIGINT
     assert "last result" in again.output
-    assert "stopped; start it again to go on" in again.output
+    assert "stopped; start it again to resume" in again.output
     assert (folder / "charts" / "total.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "charts" / "by_symbol.png").exists()
     assert "Traceback" not in again.output

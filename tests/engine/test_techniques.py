@@ -216,6 +216,8 @@ def test_what_all_queries_are_told_is_checked_at_once() -> None:
     plain = queries("SELECT max(v) FROM s [RANGE 6 SLIDE 2]")
     with pytest.raises(AggregateError, match="no technique is named dabba"):
         build_plan(plain, SCHEMA, "t", technique="dabba")
+    with pytest.raises(AggregateError, match=r"no technique is named x\nHint: muntin.aggregators"):
+        build_plan(plain, SCHEMA, "t", technique="x")
     with pytest.raises(muntin.MuntinError, match="cannot prefer 'speed'"):
         build_plan(plain, SCHEMA, "t", prefer="speed")  # type: ignore[arg-type]
     own = query("top").window(6, 2).agg(m="max(v)").by("daba_lite").build()

@@ -69,6 +69,14 @@ def test_a_live_table_takes_no_rows_that_have_ended() -> None:
     changes = UNPAID.replace("unpaid AS", "unpaid WITH (output = 'changes') AS")
     (found,) = pipelines.read(STREAMS + sink + changes).sinks
     assert found.options["live"]
+    # Aggregates over such rows are windows, which go to any sink, with a plan of rows or without.
+    paired = """CREATE QUERY both AS SELECT count(*) AS n
+      FROM orders [RANGE '10 min' SLIDE '5 min'] o
+      JOIN payments [RANGE '5 min'] p ON o.id = p.order_id;\n"""
+    lived = """CREATE QUERY open AS SELECT count(*) AS n
+      FROM orders [RANGE '10 min' SLIDE '5 min'] o
+      WHERE NOT EXISTS (SELECT 1 FROM payments [RANGE '5 min'] p WHERE p.order_id = o.id);\n"""
+    assert pipelines.read(STREAMS + sink + paired + lived).sinks[0].options["live"]
 
 
 def test_check_and_explain(tmp_path: Path) -> None:

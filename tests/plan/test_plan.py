@@ -83,11 +83,27 @@ def test_a_plan_travels() -> None:
         ("SELECT count(*) FROM t GROUP BY window(seq, '1 h')", "plain integer"),
         ("SELECT count(*) FROM t GROUP BY window(nope, '1 h')", "no time column 'nope'"),
         ("SELECT count(*) FROM t [RANGE '1 h' SLIDE 1 TUPLE]", "no SLIDE in time"),
+        ("SELECT count(*) FROM t [ROWS 5]", r"has no SLIDE, so .*\n.* \[ROWS 100 SLIDE 10\]"),
     ],
 )
 def test_what_does_not_fit_the_schema_is_refused(sql: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         build_plan(queries(sql), SCHEMA, "ts")
+
+
+@pytest.mark.parametrize(
+    ("having", "message"),
+    [
+        ("max(vol)", "a condition must be a boolean, HAVING has the type BIGINT"),
+        ("max(vol) AND true", "AND wants BOOLEAN, not BIGINT"),
+    ],
+)
+def test_what_is_wrong_with_aggregates_is_shown_where_they_stand(having: str, message: str) -> None:
+    text = f"SELECT count(*) FROM t [RANGE '1 h' SLIDE '1 h'] HAVING {having}"
+    with pytest.raises(QueryError) as caught:
+        build_plan(queries(text), SCHEMA, "ts")
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.column) == (message, text.index("max(vol)") + 1)
 
 
 def test_the_plan_shows_the_edges_of_its_own_slicing() -> None:

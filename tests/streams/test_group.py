@@ -53,6 +53,18 @@ def test_a_pair_comes_with_its_second_row() -> None:
     assert len(stream.close()["paid"]) == 0
 
 
+def test_all_that_runs_is_explained() -> None:
+    keep = "CREATE KEEP recent AS SELECT count(*) FROM payments [RANGE 60 SLIDE 5]"
+    heads = [each.splitlines() for each in group([JOIN, TOTAL, keep]).explain().split("\n\n")]
+    assert [head[0].partition(" AS ")[0] for head in heads] == [
+        "stream orders",
+        "row queries",
+        "CREATE KEEP recent",
+    ]
+    assert heads[0][1].startswith("SharedPlan  1 query")
+    assert heads[1][1].startswith("RowPlan  1 query")
+
+
 def test_absence_waits_for_the_least_watermark() -> None:
     stream = group(UNPAID)
     assert len(stream.feed(orders((1, 7, 5.0), (40, 8, 6.0)), "orders")["unpaid"]) == 0

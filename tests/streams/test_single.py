@@ -201,6 +201,8 @@ def test_time_can_be_advanced_by_hand() -> None:
     for wrong in ("noon", None, 3.5):
         with pytest.raises(DataError, match="is not a time of the column"):
             stream.advance(wrong)
+    with pytest.raises(DataError, match="Hint: give a value of type int64"):
+        stream.advance(None)
 
 
 def test_rows_too_far_ahead_of_the_clock_are_bad() -> None:

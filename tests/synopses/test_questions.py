@@ -95,8 +95,8 @@ def test_widths_are_kept_or_refused(stream: Stream) -> None:
     sql = "SELECT count(*) AS n FROM t [RANGE 8 AS OF 13 WITHIN {}%]"
     assert stream.ask(sql.format(70)).frame.column_names == ["n", "n_low", "n_high"]
     text = refusal(stream, sql.format(10))
-    assert "a SLIDE of about 1 tick would do, instead of 5" in text
-    stream.keep(text.partition("instead of 5: ")[2].partition("; or ask")[0])
+    assert "a keep with a shorter SLIDE would do: CREATE OR REPLACE KEEP" in text
+    stream.keep(text.partition("would do: ")[2].partition("; or ask")[0])
     stream.feed(pa.table({"ts": [18, 29], "k": ["a", "b"], "v": [1, 2], "x": [0.0, 0.0]}))
     assert stream.ask("SELECT count(*) AS n FROM t [RANGE 8 WITHIN 10%]").exact
 

@@ -102,7 +102,8 @@ def state_class(name: str) -> Any:
 
 def _technique(name: str) -> tuple[Card, Any]:
     if name not in _BY_NAME:
-        raise AggregateError(f"no technique is named {name}", hint=did_you_mean(str(name), names()))
+        hint = did_you_mean(str(name), names()) or "muntin.aggregators.names() lists them"
+        raise AggregateError(f"no technique is named {name}", hint=hint)
     return _BY_NAME[name]
 
 

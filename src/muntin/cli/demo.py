@@ -144,7 +144,9 @@ def _leave(running: PipelineRun) -> str:
 def _show_plan(running: PipelineRun, console: Console) -> None:
     lines = str(running.plan("trades")).splitlines()
     console.print("\n[bold]What they share[/bold]")
-    for line in lines[:_PLAN_LINES]:
+    # The head says what sharing saves, at its end: it is never cut.
+    console.print(lines[0], markup=False)
+    for line in lines[1:_PLAN_LINES]:
         console.print(line, markup=False, no_wrap=True, overflow="ellipsis")
     if len(lines) > _PLAN_LINES:
         console.print(f"... lines left out: {len(lines) - _PLAN_LINES:,}", style="dim")

@@ -11,7 +11,7 @@ import typer
 LIVE = """\
 -- A stream of synthetic trades: ts, symbol, price, vol, exchange. It never ends.
 --
---   muntin run live.sql        runs it; Ctrl-C stops it, and the same command goes on
+--   muntin run live.sql        runs it; Ctrl-C stops it, and the same command resumes
 --   muntin explain live.sql    shows what its queries share; nothing is run
 --
 -- For your own stream, replace the next statement. Files that arrive in a folder:
@@ -74,7 +74,7 @@ README = """\
 
 ```sh
 muntin check live.sql            # says everything that is wrong with a file
-muntin run live.sql              # live results; Ctrl-C stops, the same command goes on
+muntin run live.sql              # live results; Ctrl-C stops, the same command resumes
 muntin run history.sql --once    # results in out/
 ```
 

@@ -44,19 +44,17 @@ class _Start:
 
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(
-        metavar="DIR", help="The folder that lets it go on where it was; .muntin/FILE by default."
-    ),
+    typer.Option(metavar="DIR", help="The folder that it resumes from; .muntin/FILE by default."),
 ]
 
 
 def run(
     file: File,
     checkpoint: Checkpoint = None,
-    once: Annotated[bool, typer.Option("--once", help="Take in what is there, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Process what is there, and end.")] = False,
     flush: Annotated[
         bool,
-        typer.Option(help="With --once, answer open windows too; it cannot go on after that."),
+        typer.Option(help="With --once, answer open windows too; it cannot resume after that."),
     ] = True,
     on_gap: Annotated[
         OnGap,
@@ -74,12 +72,12 @@ def run(
         typer.Option(metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
     ] = None,
     log_format: Annotated[
-        Output, typer.Option(help="text, or json for one object a line.")
+        Output, typer.Option(help="text, or json for one object per line.")
     ] = Output.TEXT,
 ) -> None:
     """Run a SQL file on Spark: every stream in it, with all its queries in one shared pass.
 
-    Ctrl-C stops it between two batches. Started again, it goes on exactly where it was, also
+    Ctrl-C stops it between two batches. Started again, it resumes exactly where it left off, even
     after a crash. Ends with 0 when its input ends, 1 for bad input, 3 if it fails, 130 after
     Ctrl-C and 143 after SIGTERM. Example: muntin run trades.sql --checkpoint ck
     """

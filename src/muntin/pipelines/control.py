@@ -1,6 +1,6 @@
 """A local socket through which other processes of the same user change a running pipeline.
 
-Requests and answers are JSON, one a line. A request names a ``command``; an answer is ``ok`` with
+Requests and answers are JSON, one per line. A request names a ``command``; an answer is ``ok`` with
 what was asked for, or not ``ok`` with a ``message`` and a ``hint``.
 """
 

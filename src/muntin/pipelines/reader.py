@@ -301,8 +301,8 @@ class _Reader:
             for name, statement in self.queries.items():
                 if not sink.options.get("live") or name not in taken:
                     continue
-                if not isinstance(statement, CreateRows):
-                    continue
+                if not isinstance(statement, CreateRows) or statement.query.aggregation:
+                    continue  # windows are not rows that live
                 plan = plan_rows([statement.query], self.streams.values(), self.tables.values())
                 if plan.finals[0].shown == "final":
                     message = (

@@ -51,13 +51,13 @@ def run(
 
     Streams that queries over rows connect are one run.
 
-    A run that is started again with the same checkpoint goes on where it was, with the queries
+    A run that is started again with the same checkpoint resumes where it left off, with the queries
     that were added and dropped while it ran; what has changed in the file since is applied.
 
     Args:
         pipeline: What `read` gives.
         checkpoint: A folder of this pipeline's own; by default, a temporary one.
-        once: Take in what is there, and end.
+        once: Process what is there, and end.
         flush: At the end of what is there, answer the windows that are open, too. The
             checkpoint cannot be continued then.
         on_gap: What results that are missing from a sink do, as in `muntin.run`.

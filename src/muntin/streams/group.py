@@ -302,6 +302,16 @@ class StreamGroup(Lifecycle, Askable):
         """The operators of the queries over rows."""
         return self._rows.plan
 
+    def explain(self) -> str:
+        """What the aggregates over each stream share, the queries over rows, and what is kept."""
+        parts = [
+            f"stream {name}\n{plan.explain()}" for name, plan in self.plan().items() if plan.finals
+        ]
+        rows = self.row_plan()
+        if rows.finals or rows.joined:
+            parts.append(f"row queries\n{rows.explain()}")
+        return "\n\n".join(filter(None, (*parts, self.explain_keeps())))
+
     def progress(self) -> GroupProgress:
         """What the streams have seen and done, what is kept, and who holds the others back."""
         silent = self._watermarks.silent(_now())

@@ -117,7 +117,7 @@ class Intake:
         timeline = self.timeline
         try:
             if at is None or (isinstance(at, float) and not at.is_integer()):
-                raise ValueError("it has no such instant")
+                raise ValueError(f"give a value of type {timeline.type}")
             found = timeline.to_ticks(pa.array([at], timeline.type)).to_pylist()[0]
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise DataError(

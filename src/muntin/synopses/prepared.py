@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from muntin.display import count
 from muntin.errors import DataError
 from muntin.queries import read_question
 from muntin.queries.asking.words import Word, words_of
@@ -33,7 +34,8 @@ class Prepared:
         """The answer for some values, as many as there are ``?``."""
         if len(values) != len(self._holes):
             raise DataError(
-                f"the question has {len(self._holes)} constants to fill in, not {len(values)}",
+                f"the question has {count(len(self._holes), 'constant')} to fill in, "
+                f"not {len(values)}",
                 hint="give a value for each ? in its text, in order",
             )
         given = dict(zip(self._holes, values, strict=True))

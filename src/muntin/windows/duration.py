@@ -80,15 +80,20 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def distance_text(microseconds: int) -> str:
-    """How far two times are apart, to the second where it is that far.
+    """How far two times are apart, to the second; in hours and minutes where it is that far.
 
-    >>> distance_text(90_000_017), distance_text(1_500)
-    ('90 seconds', '1500 microseconds')
+    >>> distance_text(90_000_017), distance_text(4_565_000_000), distance_text(1_500)
+    ('90 seconds', '1 hour 16 minutes', '1500 microseconds')
     """
-    second = 1_000_000
+    second, minute, hour = 1_000_000, 60_000_000, 3_600_000_000
     if abs(microseconds) < second:
         return duration_text(microseconds)
-    return duration_text(round(microseconds / second) * second)
+    if microseconds < hour:
+        return duration_text(round(microseconds / second) * second)
+    hours, minutes = divmod(round(microseconds / minute), 60)
+    if not minutes:
+        return duration_text(hours * hour)
+    return f"{duration_text(hours * hour)} {duration_text(minutes * minute)}"
 
 
 def moment_text(tick: int) -> str:

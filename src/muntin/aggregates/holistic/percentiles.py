@@ -89,19 +89,24 @@ class Percentile(_Placed):
     2.5
     >>> Percentile((pa.int64(),), ((0.0, 0.75),)).of([1, 2, 3, 4])
     [1.0, 3.25]
+    >>> Percentile((pa.float64(),), (0.5,)).of([-1.5e308, 1.5e308])
+    0.0
     """
 
     name = "percentile"
     aliases: ClassVar[tuple[str, ...]] = ("percentile_cont", "quantile_cont")
 
     def value(self, values: list[Any], p: float) -> float:
-        """From the lower value on."""
+        """From the lower value on, or as a weighted mean of values that are too far apart."""
         position = (len(values) - 1) * float(p)
         low, high = math.floor(position), math.ceil(position)
         below, above = float(values[low]), float(values[high])
         if low == high or below == above:
             return below
-        return below + (position - low) * (above - below)
+        weight, apart = position - low, above - below
+        if math.isfinite(apart):
+            return below + weight * apart
+        return below * (1 - weight) + above * weight
 
     def result_type(self, types: tuple[pa.DataType, ...]) -> pa.DataType:
         """DOUBLE."""

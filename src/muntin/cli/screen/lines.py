@@ -60,7 +60,7 @@ class Lines(Screen):
         """Tell how it went."""
         for stream, progress in running.progress().items():
             self.progress(stream, progress, None)
-        self.say("stopped; start it again to go on" if going_on else "done")
+        self.say("stopped; start it again to resume" if going_on else "done")
 
     @abstractmethod
     def progress(self, stream: str, progress: RunProgress, rate: float | None) -> None:

@@ -80,7 +80,7 @@ class LiveScreen(Screen):
 
     def finish(self, running: PipelineRun, *, going_on: bool) -> None:
         """Leave a last picture that says how it ended."""
-        self._footer = "stopped; start it again to go on" if going_on else "done"
+        self._footer = "stopped; start it again to resume" if going_on else "done"
         self.tick(running)
 
     def picture(self, running: PipelineRun) -> RenderableType:

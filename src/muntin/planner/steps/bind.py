@@ -296,9 +296,12 @@ class _Binder:
         """What the query's window is measured by, together with all others."""
         window = self.query.window
         if not window.periodic:
+            rows = window.measure == "rows"
+            example = "[ROWS 100 SLIDE 10]" if rows else "[RANGE '10 minutes' SLIDE '1 minute']"
             raise WindowError(
-                "the window has no SLIDE in time, so nothing says when to answer it",
-                hint="add one, for example [RANGE '10 minutes' SLIDE '1 minute']",
+                f"the window has no SLIDE{'' if rows else ' in time'}, "
+                "so nothing says when to answer it",
+                hint=f"add one, for example {example}",
             )
         timeline = self.timeline
         if self.query.time is not None:
@@ -324,7 +327,9 @@ class _Binder:
         bound = self._bind(node, schema)
         if bound.type != pa.bool_():
             kind = "NULL" if pa.types.is_null(bound.type) else name_of(bound.type)
-            message = f"a condition must be a boolean, {bound.key} has the type {kind}"
+            # What HAVING is bound to has names of our own in place of its aggregates.
+            what = bound.key if schema is self.schema else "HAVING"
+            message = f"a condition must be a boolean, {what} has the type {kind}"
             hint = "compare it with something, for example x > 0"
             raise QueryError([self.query.problem(node, message, hint)])
         return bound

@@ -211,5 +211,6 @@ def replace_calls(node: exp.Expr, mapping: Mapping[AggregateCall, exp.Expr]) -> 
     """
     root = exp.Paren(this=node.copy())
     for call in list(aggregate_calls(root)):
-        call.node.replace(mapping[call].copy())
+        # What is wrong with the new node is shown where the call stands.
+        call.node.replace(mapping[call].copy().update_positions(call.node))
     return take(root)

@@ -34,10 +34,13 @@ class RunError(SparkError):
 
 
 def as_run_error(error: BaseException, checkpoint: Path) -> MuntinError:
-    """The error to raise for whatever ended a run; one of Muntin's own is raised as it is.
+    r"""The error to raise for whatever ended a run; one of Muntin's own is raised as it is.
 
     >>> as_run_error(OSError("No space left on device"), Path("ck")).message
     "the run failed: No space left on device, for the checkpoint ck or Spark's temporary files"
+    >>> report = "Traceback (most recent call last):\n  File x\na.SinkError: full\nHint: "
+    >>> as_run_error(OSError(report + "start again"), Path("ck")).hint
+    'start again'
     """
     if isinstance(error, MuntinError):
         return error
@@ -52,7 +55,9 @@ def as_run_error(error: BaseException, checkpoint: Path) -> MuntinError:
     if hint is None and any(words in reason for words in _FULL):
         # Spark does not say where.
         reason = f"{reason}, for the checkpoint {checkpoint} or Spark's temporary files"
-    return RunError(f"the run failed: {reason}", hint=f"{hint}; {_HINT}" if hint else _HINT)
+    # A sink whose disk is full says by itself what is safe.
+    parts = [hint, None if hint and "start again" in hint else _HINT]
+    return RunError(f"the run failed: {reason}", hint="; ".join(filter(None, parts)))
 
 
 def reason_of(text: str) -> tuple[str, str | None]:

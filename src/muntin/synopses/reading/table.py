@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.display import count
 from muntin.engine.answers.group_keys import sort_order
 from muntin.errors import QueryError, QuestionError
 from muntin.queries.asking.questions import Ordering
@@ -63,7 +62,7 @@ def _check_width(fit: Fit, within: float, name: str, found: Sequence[pa.Array]) 
             grid = fit.kept.keep.slide
             share = 1 if not most else max(int(grid * most / width), 1)
             hint = (
-                f"a keep with a SLIDE of about {count(share, 'tick')} would do, instead of {grid}: "
+                "a keep with a shorter SLIDE would do: "
                 f"{would_do(fit.question, fit.kept, slide=share)}; or {ALIGNED_HINT}"
             )
             if fit.is_bounded:

@@ -117,7 +117,9 @@ def percentile(aggregate: ResolvedAggregate, windows: Windows) -> pa.Array:
     ranks = windows.select(np.tile(asked, 2), places)
     below, above = np.split(_doubles(windows.values(ranks)), 2)
     with np.errstate(invalid="ignore", over="ignore"):
-        between = below + (positions - lows) * (above - below)
+        weights, apart = positions - lows, above - below
+        mean = below * (1 - weights) + above * weights
+        between = np.where(np.isfinite(apart), below + weights * apart, mean)
     found = np.where((lows == highs) | (below == above), below, between)
     return _placed(algebra.is_listed, fractions.size, len(windows), held, pa.array(found))
 

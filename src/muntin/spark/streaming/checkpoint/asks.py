@@ -301,7 +301,8 @@ class LogReader:
                     raise CheckpointError(
                         f"the run in {self._log.root} keeps nothing to be asked, or has not kept "
                         "a batch yet",
-                        hint="keep something with CREATE KEEP in run.keep(...) or keeps=",
+                        hint="keep something: CREATE KEEP ... in the SQL file or with muntin add; "
+                        "in Python, run.keep(...) or keeps=",
                     )
                 try:
                     return self._read(manifest)
