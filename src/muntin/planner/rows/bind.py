@@ -26,6 +26,7 @@ from muntin.plan.operators import (
     StreamSchema,
     Union,
     Windowed,
+    has_distinct,
     has_whole,
     inputs,
     leaves,
@@ -132,6 +133,8 @@ class RowBinding:
         read = list(sources(query.body))
         found = self.found()
         written = self.body(query.body)
+        if query.show != "rows":
+            self._comparing(written)
         root, told = rewritten(written)
         final = RowFinal(
             name=query.name,
@@ -206,8 +209,9 @@ class RowBinding:
                 message = f"the time of {source.stream} is {timeline.column}, not {source.time}"
                 raise self._at(source, message, "leave it out, or give the stream that time")
             if timeline.plain != first.plain:
-                kinds = [f"{each.column} is a {each.type}" for each in (first, timeline)]
-                message = f"time columns of different types: {', '.join(kinds)}"
+                both = ((read[0], first), (source, timeline))
+                kinds = [f"that of {own.stream} is {each.type}" for own, each in both]
+                message = f"time columns of different types: {' and '.join(kinds)}"
                 raise self._at(source, message, TIME_HINT)
             self._check_unit(source, timeline.plain)
             shown = 1 if source.range is None else source.range
@@ -263,6 +267,16 @@ class RowBinding:
                 node = self._item(self.query.body, name)
                 raise QueryError([self.query.problem(node, message, hint)])
 
+    def _comparing(self, node: Node) -> Node:
+        """The same operator, whose values are compared: NULL alone has no type to compare."""
+        for field in node.schema:
+            if pa.types.is_null(field.type):
+                message = f"the column {field.name} is NULL without a type, and values are compared"
+                hint = f"give it one, as in CAST(NULL AS STRING) AS {field.name}"
+                place = self._item(self.query.body, field.name)
+                raise QueryError([self.query.problem(place, message, hint)])
+        return node
+
     def _item(self, body: Body, name: str) -> exp.Expr | None:
         """What is shown under a name, where SELECT names it."""
         if isinstance(body, Compound):
@@ -293,7 +307,7 @@ class RowBinding:
             columns = tuple(Column(name, scope.bound(e, below.schema)) for name, e in items)
             where = None if rest is None else scope.condition(rest, below.schema)
             node = Select(below, where, columns)
-        return Distinct(node) if selection.distinct else node
+        return self._comparing(Distinct(node)) if selection.distinct else node
 
     def _items(self, selection: Selection, scope: Scope) -> Iterator[tuple[str, exp.Expr]]:
         seen: dict[str, str] = {}
@@ -318,8 +332,8 @@ class RowBinding:
                 for part in (side.inputs if isinstance(side, Union) else (side,))
             ]
             union = Union(tuple(parts))
-            return union if body.kind == "union all" else Distinct(union)
-        return Difference(left, right, _DIFFERENCES[body.kind])
+            return union if body.kind == "union all" else self._comparing(Distinct(union))
+        return self._comparing(Difference(left, right, _DIFFERENCES[body.kind]))
 
     def _unified(self, body: Compound, left: Node, right: Node) -> tuple[Node, Node]:
         """Both sides with the names of the left, in types that they have in common."""
@@ -351,11 +365,6 @@ class RowBinding:
             for node, side in zip((left, right), columns, strict=True)
         ]
         return changed[0], changed[1]
-
-
-def has_distinct(node: Node) -> bool:
-    """Whether values are shown once somewhere below."""
-    return isinstance(node, Distinct) or any(has_distinct(each) for each in inputs(node))
 
 
 def _is_read(node: Node) -> bool:
