@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# What blocks made is searched before another one begins, once it is so many objects and a quarter of
-# all: Python's own rule, which does not see them.
+# What blocks made is searched before another one begins, once it is so many objects and a quarter
+# of all: Python's own rule, which does not see them.
 _MANY = 50_000
 
 _lock = threading.Lock()

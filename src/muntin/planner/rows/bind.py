@@ -45,6 +45,7 @@ _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
 }
 SKEW_HINT = "leave it out: each result must belong to a row of a single stream"
 TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
+LENGTH_HINT = "give lengths that its values can show, or cast the time column to TIMESTAMP"
 
 
 def row_plan(
@@ -193,7 +194,7 @@ class RowBinding:
         """Without a name the one stream may have any, but not two."""
         others = [each for each in read if each.stream.lower() != read[0].stream.lower()]
         if list(self.streams) == [""] and others:
-            message = f"there is one stream, but the query reads {self.query.streams}"
+            message = f"there is one stream, but the query reads {', '.join(self.query.streams)}"
             hint = "pass several by name, as in {'orders': ..., 'payments': ...}"
             raise self._at(others[0], message, hint)
 
@@ -215,13 +216,14 @@ class RowBinding:
                 raise self._at(source, message, TIME_HINT)
             self._check_unit(source, timeline.plain)
             shown = 1 if source.range is None else source.range
-            if timeline.resolution % first.resolution or shown % first.resolution:
+            coarse = timeline.resolution % first.resolution
+            if coarse or shown % first.resolution:
                 message = f"lifetimes do not fit the type of {first.column}, {first.type}"
-                raise self._at(source, message, TIME_HINT)
+                raise self._at(source, message, TIME_HINT if coarse else LENGTH_HINT)
         steps = [self.query.slide or 0, self.query.phase, self.query.lasts or 0]
         if any(step % first.resolution for step in steps):
             message = f"window ends do not fit the type of {first.column}, {first.type}"
-            raise self._at(read[0], message, TIME_HINT)
+            raise self._at(read[0], message, LENGTH_HINT)
 
     def _check_unit(self, source: RowSource, plain: bool) -> None:
         unit = self.query.unit
