@@ -169,6 +169,10 @@ def test_options_and_empty_query_lists_are_checked() -> None:
         muntin.aggregate(TABLE, SQL, "ts", on_error="ignore")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="there are no queries"):
         muntin.aggregate(TABLE, [], "ts")
+    with pytest.raises(DataError, match="there are no inputs"):
+        muntin.aggregate({}, SQL, "ts")
+    with pytest.raises(DataError, match="time is given for a stream 'x', and there is none"):
+        muntin.aggregate({"t": TABLE}, SQL, {"t": "ts", "x": "ts"})
     with pytest.raises(DataError, match="time is None, not a name"):
         muntin.aggregate(TABLE, SQL, None)  # type: ignore[arg-type]
 

@@ -35,6 +35,18 @@ def test_what_is_made_meanwhile_is_collected_later(enabled: None) -> None:
     assert gone() is None
 
 
+def test_what_block_after_block_makes_does_not_add_up(enabled: None) -> None:
+    """Python's own rule for a search of the oldest objects does not see them."""
+    size = 20_000 + len(gc.get_objects()) // 10
+    gone = []
+    for _ in range(8):
+        with uncollected():
+            cycles = [Cycle() for _ in range(size)]
+        gone.append(weakref.ref(cycles[0]))
+        del cycles
+    assert gone[0]() is None
+
+
 def test_what_is_made_meanwhile_is_not_searched_as_young(enabled: None) -> None:
     gc.collect()
     with uncollected():

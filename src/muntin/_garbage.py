@@ -7,9 +7,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# What blocks made is searched before another one begins, once it is so many objects and a quarter
+# of all: Python's own rule, which does not see them.
+_MANY = 50_000
+
 _lock = threading.Lock()
 _users = 0
 _was_enabled = False
+# Objects made in blocks since these were last searched, and how many there are of all kinds.
+_made = 0
+_all = 0
 
 
 @contextmanager
@@ -18,8 +25,9 @@ def uncollected() -> Iterator[None]:
 
     Reading and planning make millions of objects and hardly any garbage, and Python looks through
     all of them again and again while they grow, which takes as long as making them. What is made
-    goes to the oldest generation, where it is looked at when much else has come. The setting is
-    one for all threads: the first to enter switches it off, and the last to leave puts it back.
+    goes to the oldest generation, where Python looks when much else has come; a block looks there
+    before it begins, if those before made much. The setting is one for all threads: the first to
+    enter switches it off, and the last to leave puts it back.
 
     >>> with uncollected():
     ...     gc.isenabled()
@@ -27,13 +35,18 @@ def uncollected() -> Iterator[None]:
     >>> gc.isenabled()
     True
     """
-    global _users, _was_enabled  # noqa: PLW0603 - the setting itself is global
+    global _users, _was_enabled, _made, _all  # noqa: PLW0603 - the setting itself is global
+    is_due = False
     with _lock:
         if not _users:
             _was_enabled = gc.isenabled()
+            is_due = _was_enabled and _made > max(_MANY, _all // 4)
+            _made = 0 if is_due else _made
             gc.disable()
         _users += 1
     try:
+        if is_due:
+            gc.collect()
         yield
     finally:
         with _lock:
@@ -42,6 +55,8 @@ def uncollected() -> Iterator[None]:
                 # Or the next object would have all of them searched, as the youngest ones. What
                 # others have frozen must stay so.
                 if not gc.get_freeze_count():
+                    _made += gc.get_count()[0]
                     gc.freeze()
+                    _all = gc.get_freeze_count()
                     gc.unfreeze()
                 gc.enable()

@@ -323,20 +323,26 @@ def of_stream(given: Any, name: str, what: str) -> Any:
     return found[name.lower()]
 
 
+def check_names(option: str, given: Any, names: Iterable[str | None]) -> None:
+    """Refuse an option that is given for a stream which is not there."""
+    known = {name.lower(): name for name in names if name}
+    for each in given if isinstance(given, Mapping) else ():
+        if str(each).lower() not in known:
+            raise DataError(
+                f"{option} is given for a stream {each!r}, and there is none of that name",
+                hint=did_you_mean(str(each), known.values())
+                or f"give one {option}, for all streams",
+            )
+
+
 def by_stream(option: str, given: Any, names: Sequence[str | None], default: Any) -> list[Any]:
     """An option of each stream: the same for all, or by name; those not named have the default.
 
     >>> by_stream("lateness", {"Orders": 5}, ["orders", "payments"], 0)
     [5, 0]
     """
+    check_names(option, given, names)
     if not isinstance(given, Mapping):
         return [given] * len(names)
-    known = {str(name).lower(): name for name in names if name is not None}
-    for each in given:
-        if str(each).lower() not in known:
-            raise DataError(
-                f"{option} is given for a stream {each!r}, and there is none of that name",
-                hint=did_you_mean(str(each), [str(name) for name in known.values()]),
-            )
     values = {str(each).lower(): value for each, value in given.items()}
     return [values.get(str(name).lower(), default) for name in names]

@@ -164,6 +164,8 @@ def test_silence_is_by_stream_and_the_clock_may_move_it(monkeypatch: pytest.Monk
     ):
         with pytest.raises(MuntinError, match=message):
             opened(**options)
+    with pytest.raises(MuntinError, match="time is given for a stream 'c', and there is none"):
+        muntin.stream(text, columns, {"a": "ts", "b": "ts", "c": "ts"})
     plain = {"a": schema, "b": schema, "c": pa.schema({"ts": pa.int64()})}
     with pytest.raises(MuntinError, match="an idle one cannot take the watermark of the other"):
         muntin.stream(text, plain, "ts", idle="1 second")
@@ -228,6 +230,7 @@ def stream_of_rows() -> StreamGroup:
 def test_progress_tells_who_holds_the_others_back() -> None:
     stream = group([JOIN, TOTAL], lateness=3)
     stream.feed(orders((100, 7, 5.0)), "orders")
+    assert str(stream.progress()).endswith("payments has no row so far and holds the others back")
     stream.feed(payments((40, 7, 5.0)), "payments")
     progress = stream.progress()
     assert (progress.holder, progress.gap) == ("payments", 60)

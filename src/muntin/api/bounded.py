@@ -14,10 +14,7 @@ from muntin.aggregators.choice import Prefer
 from muntin.errors import DataError, Problem, QueryError
 from muntin.faults import bad_rows as bad_rows_error
 from muntin.faults import failed_values, is_fail
-from muntin.frames import (
-    of_stream,
-    read_tables,
-)
+from muntin.frames import check_names, of_stream, read_tables
 from muntin.inputs import LocalSource, Source, planned, read_inputs, routed_inputs
 from muntin.plan import SharedPlan, Strategy
 from muntin.plan.joined import by_owner
@@ -145,6 +142,7 @@ def aggregate(
     if not everything:
         raise QueryError([Problem("there are no queries", "give at least one SELECT")])
     frames = read_inputs(data, name, timezone)
+    check_names("time", time, frames)
     joined = read_tables(tables, next(iter(frames.values())).zone.name)
     row_plan = _row_plan(lived, frames, time, joined) if lived else None
     sides = [] if row_plan is None else row_plan.sides

@@ -13,7 +13,7 @@ from muntin.aggregators.choice import Prefer
 from muntin.errors import DataError
 from muntin.expressions.zone_names import zone as zone_named
 from muntin.faults import is_fail
-from muntin.frames import by_stream, is_frame, of_stream, read_tables, schema_of
+from muntin.frames import by_stream, check_names, is_frame, of_stream, read_tables, schema_of
 from muntin.plan import Strategy
 from muntin.plan.timeline import Timeline
 from muntin.planner import build_plan
@@ -195,6 +195,7 @@ def stream(
         if name is not None:
             raise DataError(f"name is {name!r}", hint="several streams have the names in schema")
         asked = all_promised(all_queries(queries), guarantees)
+        check_names("time", time, several)
         group = open_group(
             all_approximated(asked) if approximate else asked,
             {each: schema_of(columns) for each, columns in several.items()},

@@ -36,6 +36,7 @@ from muntin.plan.operators import (
     Select,
     Union,
     Windowed,
+    has_distinct,
     has_whole,
     inputs,
     leaves,
@@ -232,7 +233,7 @@ def _context(final: RowFinal, since: int) -> Context:
             "SLIDE, Istream, Dstream or changes",
             hint="leave out EMIT UNMATCHED, or the other",
         )
-    begun = since if _has_distinct(final.root) else ALWAYS
+    begun = since if has_distinct(final.root) else ALWAYS
     ended = plain and final.output == "final" and not final.internal and final.lasts is None
     return Context(final.streams, final.counts, begun, ended and gives_ended(final.root))
 
@@ -244,10 +245,6 @@ def is_eager(node: Node) -> bool:
     if isinstance(node, Windowed):
         return not node.retroactive
     return all(is_eager(each) for each in inputs(node))
-
-
-def _has_distinct(node: Node) -> bool:
-    return isinstance(node, Distinct) or any(_has_distinct(each) for each in inputs(node))
 
 
 def gives_ended(node: Node) -> bool:

@@ -361,6 +361,11 @@ def leaves(node: Node) -> tuple[Windowed, ...]:
     )
 
 
+def has_distinct(node: Node) -> bool:
+    """Whether values are shown once somewhere below."""
+    return isinstance(node, Distinct) or any(has_distinct(each) for each in inputs(node))
+
+
 def has_whole(node: Node) -> bool:
     """Whether some of its rows come once they have ended."""
     whole = isinstance(node, Exists) and node.whole

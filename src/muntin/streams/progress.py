@@ -53,7 +53,9 @@ class GroupProgress:
             late = f", {count(each.late_rows, 'late row')}" if each.late_rows else ""
             note = ", idle" if each.idle else ""
             lines.append(f"{name or 'stream'}: {count(each.rows, 'row')}{late}, {mark}{note}")
-        if self.holder is not None:
+        if self.holder is not None and self.streams[self.holder].watermark is None:
+            lines.append(f"{self.holder} has no row so far and holds the others back")
+        elif self.holder is not None:
             plain = self.streams[self.holder].plain
             apart = f"{self.gap:,}" if plain else distance_text(self.gap)
             lines.append(f"{self.holder} holds the others back, by {apart}")

@@ -320,6 +320,16 @@ def test_leading_columns(sql: str, names: list[str]) -> None:
             "too late for an operator above it",
         ),
         ("SELECT o.id FROM orders o JOIN {P} ON o.id = p.order_id", "o has no window"),
+        (
+            "SELECT o.id, p.amount {O} LEFT SEMI JOIN {P} ON o.id = p.order_id",
+            "SEMI JOIN shows nothing of p: name it in ON alone",
+        ),
+        ("SELECT DISTINCT NULL AS n {O}", "query q1: the column n is NULL without a type"),
+        (
+            "SELECT id, NULL AS n {O} EXCEPT SELECT order_id, NULL AS n FROM {P}",
+            "query q1: the column n is NULL without a type",
+        ),
+        ("Istream(SELECT NULL AS n {O})", "query q1: the column n is NULL without a type"),
     ],
 )
 def test_refusals(sql: str, message: str) -> None:

@@ -26,6 +26,7 @@ from muntin.plan.operators import (
     StreamSchema,
     Union,
     Windowed,
+    has_distinct,
     has_whole,
     inputs,
     leaves,
@@ -44,6 +45,7 @@ _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
 }
 SKEW_HINT = "leave it out: each result must belong to a row of a single stream"
 TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
+LENGTH_HINT = "give lengths that its values can show, or cast the time column to TIMESTAMP"
 
 
 def row_plan(
@@ -132,6 +134,8 @@ class RowBinding:
         read = list(sources(query.body))
         found = self.found()
         written = self.body(query.body)
+        if query.show != "rows":
+            self._comparing(written)
         root, told = rewritten(written)
         final = RowFinal(
             name=query.name,
@@ -190,7 +194,7 @@ class RowBinding:
         """Without a name the one stream may have any, but not two."""
         others = [each for each in read if each.stream.lower() != read[0].stream.lower()]
         if list(self.streams) == [""] and others:
-            message = f"there is one stream, but the query reads {self.query.streams}"
+            message = f"there is one stream, but the query reads {', '.join(self.query.streams)}"
             hint = "pass several by name, as in {'orders': ..., 'payments': ...}"
             raise self._at(others[0], message, hint)
 
@@ -206,18 +210,20 @@ class RowBinding:
                 message = f"the time of {source.stream} is {timeline.column}, not {source.time}"
                 raise self._at(source, message, "leave it out, or give the stream that time")
             if timeline.plain != first.plain:
-                kinds = [f"{each.column} is a {each.type}" for each in (first, timeline)]
-                message = f"time columns of different types: {', '.join(kinds)}"
+                both = ((read[0], first), (source, timeline))
+                kinds = [f"that of {own.stream} is {each.type}" for own, each in both]
+                message = f"time columns of different types: {' and '.join(kinds)}"
                 raise self._at(source, message, TIME_HINT)
             self._check_unit(source, timeline.plain)
             shown = 1 if source.range is None else source.range
-            if timeline.resolution % first.resolution or shown % first.resolution:
+            coarse = timeline.resolution % first.resolution
+            if coarse or shown % first.resolution:
                 message = f"lifetimes do not fit the type of {first.column}, {first.type}"
-                raise self._at(source, message, TIME_HINT)
+                raise self._at(source, message, TIME_HINT if coarse else LENGTH_HINT)
         steps = [self.query.slide or 0, self.query.phase, self.query.lasts or 0]
         if any(step % first.resolution for step in steps):
             message = f"window ends do not fit the type of {first.column}, {first.type}"
-            raise self._at(read[0], message, TIME_HINT)
+            raise self._at(read[0], message, LENGTH_HINT)
 
     def _check_unit(self, source: RowSource, plain: bool) -> None:
         unit = self.query.unit
@@ -263,6 +269,16 @@ class RowBinding:
                 node = self._item(self.query.body, name)
                 raise QueryError([self.query.problem(node, message, hint)])
 
+    def _comparing(self, node: Node) -> Node:
+        """The same operator, whose values are compared: NULL alone has no type to compare."""
+        for field in node.schema:
+            if pa.types.is_null(field.type):
+                message = f"the column {field.name} is NULL without a type, and values are compared"
+                hint = f"give it one, as in CAST(NULL AS STRING) AS {field.name}"
+                place = self._item(self.query.body, field.name)
+                raise QueryError([self.query.problem(place, message, hint)])
+        return node
+
     def _item(self, body: Body, name: str) -> exp.Expr | None:
         """What is shown under a name, where SELECT names it."""
         if isinstance(body, Compound):
@@ -293,7 +309,7 @@ class RowBinding:
             columns = tuple(Column(name, scope.bound(e, below.schema)) for name, e in items)
             where = None if rest is None else scope.condition(rest, below.schema)
             node = Select(below, where, columns)
-        return Distinct(node) if selection.distinct else node
+        return self._comparing(Distinct(node)) if selection.distinct else node
 
     def _items(self, selection: Selection, scope: Scope) -> Iterator[tuple[str, exp.Expr]]:
         seen: dict[str, str] = {}
@@ -318,8 +334,8 @@ class RowBinding:
                 for part in (side.inputs if isinstance(side, Union) else (side,))
             ]
             union = Union(tuple(parts))
-            return union if body.kind == "union all" else Distinct(union)
-        return Difference(left, right, _DIFFERENCES[body.kind])
+            return union if body.kind == "union all" else self._comparing(Distinct(union))
+        return self._comparing(Difference(left, right, _DIFFERENCES[body.kind]))
 
     def _unified(self, body: Compound, left: Node, right: Node) -> tuple[Node, Node]:
         """Both sides with the names of the left, in types that they have in common."""
@@ -351,11 +367,6 @@ class RowBinding:
             for node, side in zip((left, right), columns, strict=True)
         ]
         return changed[0], changed[1]
-
-
-def has_distinct(node: Node) -> bool:
-    """Whether values are shown once somewhere below."""
-    return isinstance(node, Distinct) or any(has_distinct(each) for each in inputs(node))
 
 
 def _is_read(node: Node) -> bool:

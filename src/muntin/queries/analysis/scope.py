@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
@@ -21,11 +21,17 @@ class Scope:
 
     Args:
         labels: The stream's alias or name, then those of the tables.
+        report: Where problems go.
+        partners: What SEMI and ANTI JOIN call their streams, which ON alone may name; and which of
+            the two it is.
     """
 
-    def __init__(self, labels: Iterable[str], report: Report) -> None:
+    def __init__(
+        self, labels: Iterable[str], report: Report, partners: Mapping[str, str] | None = None
+    ) -> None:
         self.labels = tuple(labels)
         self.report = report
+        self._partners = {label.lower(): side for label, side in (partners or {}).items()}
         self._numbers = {label.lower(): number for number, label in enumerate(self.labels)}
 
     def number(self, node: exp.Expr) -> int | None:
@@ -85,6 +91,9 @@ class Scope:
         return exp.Column(this=node.this, table=qualifier)
 
     def _hint(self, node: exp.Column) -> str:
+        partner = self._partners.get(node.table.lower())
+        if partner is not None:
+            return f"{partner} JOIN shows nothing of {shown(node.table)}: name it in ON alone"
         if len(self.labels) == 1:
             name = shown(node.name)
             return f"write {shown(self.labels[0])}.{name}, or {name} alone"

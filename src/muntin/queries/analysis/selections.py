@@ -98,7 +98,8 @@ class Selections:
         known = [*labels, *(join.this.alias_or_name for join in static)]
         near = [*known, *_others(outer, known)]
         found, rest = self._split_where(select)
-        scope = Scope(near, self.report)
+        hidden = {join.this.alias_or_name: join.args["side"] for join in partners}
+        scope = Scope(near, self.report, hidden)
         scope.qualify_all(_roots(select, found, rest, [*joined, *static]))
         if computes:
             self.aggregation = SelectAnalysis(select, table, "", self.report).aggregation()
@@ -249,7 +250,8 @@ class Selections:
             return Existence(selection, negated)
         value = normalize(node.this.copy())
         if len(selection.items) != 1 or selection.items[0].name == STAR:
-            self.report.add(node, "IN takes a SELECT of one column", "list one column, or EXISTS")
+            hint = "list one column, or write EXISTS"
+            self.report.add(node, "IN takes a SELECT of one column", hint)
         elif isinstance(value, exp.Tuple):
             hint = "write EXISTS (SELECT ... WHERE p.a = o.a AND p.b = o.b)"
             self.report.add(node, "IN compares one value", hint)
