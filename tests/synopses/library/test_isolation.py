@@ -89,3 +89,5 @@ def test_what_is_refused():
         classify("r0 cQ", 2)
     with pytest.raises(DataError, match="1 to 3 parts, not 4"):
         Window(3).begin(4)
+    with pytest.raises(DataError, match="1 part or more, not 0"):
+        classify("w1 c1 cQ", 0)

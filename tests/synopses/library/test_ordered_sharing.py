@@ -74,3 +74,5 @@ def test_what_is_refused():
         shared.lookup(4)
     with pytest.raises(DataError, match="order of time"):
         shared.insert(1, 4)
+    with pytest.raises(DataError, match="NaN has not"):
+        shared.insert(float("nan"), 6)

@@ -103,3 +103,10 @@ def test_a_window_without_rows():
 def test_what_is_refused(make, message):
     with pytest.raises(DataError, match=message):
         make()
+
+
+@pytest.mark.parametrize("accuracy", [0.3, 0.01, 1e-6])
+@pytest.mark.parametrize("value", [1e300, -1.7e308, 5e-324, 1e-9, -1e-9, 0.0])
+def test_the_largest_and_the_least_numbers_have_a_bucket(accuracy, value):
+    gram = gram_of(GeometricBuckets(accuracy), values=(value,))
+    assert gram.max(4).low <= value <= gram.max(4).high

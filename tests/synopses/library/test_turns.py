@@ -47,3 +47,7 @@ def test_what_is_refused() -> None:
         simulate("cps", LOAD, 1)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="above 0"):
         simulate("ttu", Load(1, 0.0, 1), 1)
+    with pytest.raises(DataError, match="above 0"):
+        simulate("ttu", Load(1, 1.0, 1, one_time=0.0), 1)
+    with pytest.raises(DataError, match="1 group of queries or more"):
+        simulate("ttu", Load(1, 1.0, 0), 1)

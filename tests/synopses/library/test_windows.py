@@ -89,6 +89,13 @@ def test_a_join_of_maxima():
     assert joins.answer(4, 3) == 9
 
 
+def test_no_windows_have_no_answers():
+    basic = BasicIntervals(SUM, 3)
+    for _ in range(2):
+        assert basic.answers([]) == []
+        basic.close(SUM.partial(1))
+
+
 def test_what_is_refused():
     with pytest.raises(AggregateError, match="max does not have"):
         Running(MAX, 3)

@@ -54,6 +54,8 @@ def classify(history: str, parts: int) -> Isolation:
     >>> latest.reads, latest.lws
     ((2, 3, 4, 5, 6), True)
     """
+    if parts < 1:
+        raise DataError(f"a window has 1 part or more, not {parts}")
     steps = _steps(history, parts)
     moved = [number for kind, number in steps if kind == "w"]
     first = min(moved, default=parts)

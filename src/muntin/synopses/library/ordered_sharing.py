@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable
@@ -56,6 +57,8 @@ class OrderedSharing:
 
     def insert(self, value: float, time: int) -> None:
         """Take in a row; times do not fall."""
+        if math.isnan(value):
+            raise DataError("OrderedSharing takes values that have an order, which NaN has not")
         if self.now is not None and time < self.now:
             raise DataError(f"rows must come in order of time, but {time} came after {self.now}")
         self.now = time

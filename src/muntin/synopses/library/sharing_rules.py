@@ -145,8 +145,8 @@ def _average(question: Question, kept: Sequence[Kept]) -> Sharing | None:
     same = [each for each in kept if each.atoms == question.atoms and each.kind == "running"]
     for total in same:
         for count in same:
-            aligned = (total.step, total.offset) == (count.step, count.offset)
-            if (total.aggregate, count.aggregate) == ("sum", "count") and aligned:
+            is_pair = (total.aggregate, count.aggregate) == ("sum", "count")
+            if is_pair and _aligned(total, count):
                 return Sharing("SS2", (total.name, count.name))
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ import numpy as np
 from muntin._typing import Floats, Ints
 from muntin.errors import DataError
 
+# What no number's logarithm exceeds.
+_LARGEST = math.log(sys.float_info.max)
 _PACK = 1024  # dead timestamps in front of a bucket's list before they are cut off
 
 
@@ -137,7 +140,9 @@ class GeometricBuckets:
         """0 for values next to zero, else one more than the power, with the value's sign."""
         sizes = np.abs(values)
         small = sizes < self.least
-        logs = np.log(np.where(small, self.least, sizes) / self.least) / math.log(self.base)
+        # Not the logarithm of their ratio, which the largest numbers do not have.
+        logs = np.log(np.where(small, self.least, sizes)) - math.log(self.least)
+        logs = np.maximum(logs, 0.0) / math.log(self.base)
         powers = np.floor(logs).astype(np.int64)
         return np.where(small, 0, np.where(values < 0, -powers - 1, powers + 1))
 
@@ -146,9 +151,14 @@ class GeometricBuckets:
         if bucket == 0:
             return Bounds(-self.least, self.least)
         power = abs(bucket) - 1
-        low = self.least * self.base**power * (1 - 1e-12)
-        high = self.least * self.base ** (power + 1) * (1 + 1e-12)
+        low = self._power(power) * (1 - 1e-12)
+        high = self._power(power + 1) * (1 + 1e-12)
         return Bounds(low, high) if bucket > 0 else Bounds(-high, -low)
+
+    def _power(self, power: int) -> float:
+        """An edge; infinity behind the largest number."""
+        logarithm = math.log(self.least) + power * math.log(self.base)
+        return math.exp(logarithm) if logarithm < _LARGEST else math.inf
 
     def widened(self, low: float, high: float) -> None:
         """Nothing: every finite number has a bucket."""

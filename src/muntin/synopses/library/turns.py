@@ -90,8 +90,11 @@ def simulate(discipline: Discipline, load: Load, seconds: float, seed: int = 0) 
     if discipline not in get_args(Discipline):
         hint = did_you_mean(discipline, get_args(Discipline))
         raise DataError(f"there is no discipline {discipline!r}", hint=hint)
-    if load.period <= 0 or load.reading <= 0 or seconds <= 0:
+    times = [load.period, load.reading, load.deviation, seconds]
+    if not all(each > 0 for each in [*times, *([] if load.one_time is None else [load.one_time])]):
         raise DataError("periods and times must be above 0")
+    if load.groups < 1:
+        raise DataError(f"a load has 1 group of queries or more, not {load.groups}")
     return _Run(discipline, load, seconds, seed).run()
 
 

@@ -105,15 +105,16 @@ class BasicIntervals(_Synopsis):
     def answers(self, windows: list[int]) -> list[Any]:
         """The answers of several windows together: no more steps than the longest takes alone."""
         wanted = {self._count(window) for window in windows}
+        longest = max(wanted, default=0)
         found: dict[int, Any] = {0: self.aggregate.identity}
         sofar: Any = None
         for count, partial in enumerate(reversed(self._partials), start=1):
+            if count > longest:
+                break
             # The younger part is on the right: order matters to some aggregates.
             sofar = partial if count == 1 else self._combine(partial, sofar)
             if count in wanted:
                 found[count] = sofar
-            if count >= max(wanted):
-                break
         return [self.aggregate.lower(found[self._count(window)]) for window in windows]
 
 
