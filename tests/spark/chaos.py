@@ -30,6 +30,17 @@ PARTITIONS = 2
 # every batch waits for a task that lags.
 SPECULATIVE = 5
 PATIENCE = 400
+QUESTIONS = (
+    (
+        "SELECT symbol, count(*) AS n, sum(vol) AS vol, max(price) AS high, median(vol) AS middle"
+        " FROM trades [RANGE '7 minutes' ALIGNED] GROUP BY symbol"
+    ),
+    (
+        "SELECT count(DISTINCT vol) AS n FROM trades [RANGE '19 minutes' AS OF WATERMARK]"
+        " WHERE vol > 500"
+    ),
+    "SELECT max(price) AS high, avg(price) AS mean FROM trades [RANGE '15 minutes']",
+)
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,30 @@ def check(folder: Path) -> None:
     for name, table in rows_expected(batches).items():
         assert table.num_rows, name
         assert_same_rows(output[name], table)
+    check_kept(folder, batches)
+
+
+def check_kept(folder: Path, batches: Sequence[pa.Table]) -> None:
+    """What is kept to be asked is what a stream of this process keeps of the same batches."""
+    import muntin
+    from muntin.spark.streaming.checkpoint.asks import asking_of
+    from spark.chaos_driver import KEEPS, LATENESS
+
+    nothing = "SELECT count(*) AS n FROM trades [RANGE '1 hour' SLIDE '1 hour']"
+    lateness = f"{LATENESS} microseconds"
+    stream = muntin.stream(nothing, batches[0].schema, lateness=lateness, keeps=KEEPS)
+    for batch in batches:
+        stream.feed(batch)
+    log = asking_of(folder / "ck")
+    for question in QUESTIONS:
+        found, wanted = (each.ask(question, timeout="1 minute") for each in (log, stream))
+        assert found.table.to_pylist() == wanted.table.to_pylist(), question
+        assert (found.covers, found.as_of, found.batch, found.rows) == (
+            wanted.covers,
+            wanted.as_of,
+            wanted.batch,
+            wanted.rows,
+        )
 
 
 def rows_expected(batches: Sequence[pa.Table]) -> dict[str, pa.Table]:

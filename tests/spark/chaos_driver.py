@@ -20,7 +20,7 @@ from typing import Any
 from muntin import sinks
 from muntin.api import run
 from muntin.spark import session
-from muntin.spark.streaming.checkpoint import checkpoint, records
+from muntin.spark.streaming.checkpoint import asks, checkpoint, records
 from muntin.spark.streaming.driver import batches
 from muntin.spark.streaming.driver.handle import Run
 from muntin.spark.streaming.problems import RunError
@@ -48,6 +48,13 @@ CREATE QUERY crossed AS SELECT x.exchange, count(*) AS n, sum(y.price) AS total
   FROM trades [RANGE '2 minutes' SLIDE '1 minute'] x
   JOIN trades [RANGE '1 minute'] y ON x.symbol = y.symbol GROUP BY x.exchange;
 """
+KEEPS = """
+CREATE KEEP recent AS
+  SELECT symbol, count(*), sum(vol), max(price), median(vol), count(DISTINCT vol)
+  FROM trades [RANGE '20 minutes' SLIDE '10 seconds'] GROUP BY symbol CUT (vol > 500);
+CREATE KEEP gram AS SELECT max(price), avg(price) FROM trades [RANGE '20 minutes' SLIDE '1 minute']
+  WITH (synopsis = 'timegram');
+"""
 EXTRA = """CREATE QUERY extra_{0} AS SELECT symbol, sum(price) AS total, max(vol) AS largest
   FROM trades [RANGE '{1} minutes' SLIDE '2 minutes'] WHERE vol > {0}00 GROUP BY symbol"""
 EXTRAS = 2
@@ -59,6 +66,8 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     "after the record": (records.RecordLog, "write_record", False),
     "before the commit": (sinks.ParquetSink, "commit", True),
     "after the commit": (sinks.ParquetSink, "commit", False),
+    "before what is kept": (asks.AskLog, "write", True),
+    "after what is kept": (asks.AskLog, "write", False),
     "before the outcome": (records.RecordLog, "write_outcome", True),
     "after the outcome": (records.RecordLog, "write_outcome", False),
     "after the batch": (batches.BatchRunner, "__call__", False),
@@ -171,6 +180,7 @@ def main(folder: Path, kill: dict[str, Any], master: str | None = None) -> None:
         trigger="available_now",
         partitions=2,
         buckets=4,
+        keeps=KEEPS,
     )
     if point == "later":
         arm_clock(started, count)
