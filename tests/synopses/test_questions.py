@@ -1,8 +1,11 @@
 """What questions may say, and what is said where they cannot be answered."""
 
 import datetime as dt
+import math
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -123,8 +126,133 @@ def test_the_keep_of_a_refusal_joins_what_the_question_does() -> None:
 
 
 def test_sums_need_the_extremes_of_what_is_added(stream: Stream) -> None:
-    text = refusal(stream, "SELECT sum(v) AS s FROM t [RANGE 8 AS OF 13]")
+    sql = "SELECT sum(v) AS s FROM t [RANGE 8 AS OF 13]"
+    text = refusal(stream, sql)
     assert "keep min(v) and max(v) too" in text
+    again = muntin.stream(QUERY, COLUMNS, keeps=text.partition("too: ")[2].partition("; or ask")[0])
+    again.feed(ROWS)
+    assert again.ask(sql).frame.to_pylist() == [{"s": 84, "s_low": 30, "s_high": 84}]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rows"),
+    [
+        ("RANGE 5 AS OF -5", "RANGE 5 AS OF -15", 2),
+        ("RANGE 10 AS OF -5", "RANGE 10 AS OF -10", 3),
+        ("ROWS 3", "ROWS 2", 2),
+    ],
+)
+def test_texts_of_one_shape_go_by_their_own_constants(first: str, second: str, rows: int) -> None:
+    """A minus belongs to the time: no constant that may be another is all of it."""
+    kept = ["CREATE KEEP a AS SELECT count(*) FROM t [RANGE 90 SLIDE 5]"]
+    kept.append("CREATE KEEP l AS SELECT * FROM t [ROWS 9]")
+    stream = muntin.stream(QUERY, COLUMNS, lateness=90, keeps=kept)
+    stream.feed(ROWS.set_column(0, "ts", pa.array([-20, -16, -11, 40])))
+    sql = "SELECT count(*) AS n FROM t [{}]"
+    stream.ask(sql.format(first))
+    assert stream.ask(sql.format(second)).frame.to_pylist() == [{"n": rows}]
+
+
+def test_extents_of_several_words_are_not_taken_for_each_other() -> None:
+    keep = "CREATE KEEP a AS SELECT count(*) FROM t [RANGE '1 hour' SLIDE '1 second']"
+    columns = {"ts": "timestamp[us]", "v": "int64"}
+    query = "SELECT count(*) AS n FROM t [RANGE '9 s' SLIDE '4 s']"
+    stream = muntin.stream(query, columns, keeps=keep)
+    start = dt.datetime(2026, 1, 1)
+    times = [start + dt.timedelta(seconds=number) for number in range(100)]
+    stream.feed(pa.table({"ts": pa.array(times, pa.timestamp("us")), "v": range(100)}))
+    for seconds in (5, 7, 60):
+        for written in (f"INTERVAL '{seconds}' SECOND", f"{seconds} SECONDS"):
+            found = stream.ask(f"SELECT count(*) AS n FROM t [RANGE {written} ALIGNED]")
+            assert found.frame.to_pylist() == [{"n": seconds + 1}]
+
+
+def test_a_constant_may_be_a_number_of_numpy(stream: Stream) -> None:
+    ask = stream.prepare("SELECT k, max(v) AS m FROM t [RANGE ?] GROUP BY k HAVING max(v) > ?")
+    found = ask(np.int32(14), np.float32(9.5)).frame.to_pylist()
+    assert [row["m"] for row in found] == [50, 30]
+
+
+@pytest.mark.parametrize("rows", ["2.5", "1e1", "0", "99999999999999999999999"])
+def test_rows_are_a_whole_number_in_every_text_of_a_shape(rows: str) -> None:
+    keep = "CREATE KEEP last AS SELECT * FROM t [ROWS 9]"
+    stream = muntin.stream(QUERY, COLUMNS, keeps=keep)
+    stream.feed(ROWS)
+    assert stream.ask("SELECT count(*) AS n FROM t [ROWS 3]").frame.to_pylist() == [{"n": 3}]
+    refusal(stream, f"SELECT count(*) AS n FROM t [ROWS {rows}]")
+
+
+def test_lists_have_no_order() -> None:
+    keep = "CREATE KEEP a AS SELECT k, collect_set(v) FROM t [RANGE 60 SLIDE 5] GROUP BY k"
+    stream = muntin.stream(QUERY, COLUMNS, keeps=keep)
+    stream.feed(ROWS)
+    sql = "SELECT k, collect_set(v) AS c FROM t [RANGE 14] GROUP BY k ORDER BY c"
+    assert "which has no order" in refusal(stream, sql)
+
+
+def odd_numbers(kind: pa.DataType, values: list[Any], keeps: str) -> Stream:
+    schema = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": kind})
+    stream = muntin.stream(QUERY, schema, keeps=keeps)
+    ticks = [1, 4, 7, 12]
+    stream.feed(pa.table({"ts": ticks, "k": ["a", "b", "a", "a"], "x": values}, schema=schema))
+    return stream
+
+
+def test_a_width_is_judged_of_every_kind_of_number() -> None:
+    keep = "CREATE KEEP a AS SELECT k, sum(x), min(x), max(x) FROM t [RANGE 60 SLIDE 5] GROUP BY k"
+    decimals = odd_numbers(pa.decimal128(9, 2), [Decimal(1), None, Decimal(90), Decimal(9)], keep)
+    sql = "SELECT k, {} AS s FROM t [RANGE 10 WITHIN {}%] GROUP BY k{}"
+    rows = decimals.ask(sql.format("max(x)", 10, "")).frame.to_pylist()
+    assert [(row["s"], row["s_low"], row["s_high"]) for row in rows] == [
+        (Decimal(90), Decimal(90), Decimal(90)),
+        (None, None, None),
+    ]
+    assert decimals.ask(sql.format("sum(x)", 2, " HAVING sum(x) > 0"), max_rows=9).rows == 4
+    text = refusal(decimals, sql.format("sum(x)", 0.5, " HAVING sum(x) > 0"))
+    assert "1 apart, and 0.5% of the answer is 0.5" in text
+    floats = odd_numbers(pa.float64(), [math.nan, None, 1.0, 2.0], keep)
+    assert "inf apart" in refusal(floats, sql.format("max(x)", 10, ""))
+    floats = odd_numbers(pa.float64(), [1.0, None, math.nan, 2.0], keep)
+    assert len(floats.ask(sql.format("max(x)", 10, "")).frame) == 2
+
+
+def test_the_range_of_infinite_numbers_is_bounded() -> None:
+    keep = "CREATE KEEP a AS SELECT value_range(x) FROM t [RANGE 60 SLIDE 5]"
+    stream = odd_numbers(pa.float64(), [1.0, math.inf, math.inf, math.inf], keep)
+    found = stream.ask("SELECT value_range(x) AS r FROM t [RANGE 10]").frame.to_pylist()
+    (low, high) = found[0]["r_low"], found[0]["r_high"]
+    # Of the rows from 3 on it is NaN, which is above all numbers.
+    assert (low, math.isnan(high)) == (math.inf, True)
+
+
+def test_a_refused_window_of_the_past_is_in_the_span_of_the_keep_that_would_do() -> None:
+    stream = muntin.stream(QUERY, COLUMNS, keeps=KEEP.replace("RANGE 60", "RANGE 10"))
+    ticks = [1, 40, 60, 79]
+    rows = ROWS.set_column(0, "ts", pa.array(ticks))
+    stream.feed(rows)
+    sql = "SELECT k, count(*) AS n FROM t [RANGE 20 AS OF 50] GROUP BY k"
+    text = refusal(stream, sql)
+    again = muntin.stream(QUERY, COLUMNS, keeps=text[text.index("CREATE") :])
+    again.feed(rows)
+    assert again.ask(sql).frame.to_pylist() == [{"k": "a", "n": 1}]
+
+
+def test_the_keep_of_a_refusal_fits_a_column_of_seconds() -> None:
+    columns = {"ts": "timestamp[s]", "v": "int64"}
+    keep = "CREATE KEEP a AS SELECT count(*) FROM t [RANGE '1 hour' SLIDE '5 seconds']"
+    query = "SELECT count(*) AS n FROM t [RANGE '9 s' SLIDE '4 s']"
+    times = pa.array([0, 4, 6, 12, 16], pa.timestamp("s"))
+    rows = pa.table({"ts": times, "v": range(5)})
+    asked = "SELECT count(*) AS n FROM t [RANGE '7 seconds' WITHIN 60%]"
+    for kept in (None, keep):
+        stream = muntin.stream(query, columns, keeps=kept)
+        stream.feed(rows)
+        sql = asked.replace("60", "10")
+        text = refusal(stream, sql)
+        would = text[text.index("CREATE") :].partition("; or ask")[0]
+        again = muntin.stream(query, columns, keeps=would)
+        again.feed(rows)
+        assert again.ask(sql.replace("WITHIN 10%", "ALIGNED")).exact
 
 
 @pytest.mark.parametrize(

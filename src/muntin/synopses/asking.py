@@ -211,7 +211,8 @@ class Asking:
         except QueryError as error:
             raise problems_of(error) from None
         self._remember(words, fitted, versions)
-        question = shape.question
+        # Not the shape's: what is not free, as in AS OF -5, is as this text has it.
+        question = fitted.fits[0].question
         chosen, placed = self._choose(fitted.fits, question, words, versions)
         version = versions.by_name[chosen.kept.name.lower()]
         keys = [words[place].text for place, _ in chosen.keys]
@@ -278,7 +279,7 @@ class Asking:
                 reasons.append((error.near, error.reason, version))
         if not fits:
             near = max(reasons, key=lambda each: each[0])
-            raise refusal(question, near[2], near[1])
+            raise refusal(question, near[2], near[1], words)
         found = _Fitted(fits, one_row(fits[0]) if len(fits) == 1 else None)
         with self._lock:
             if len(shape.fits) >= _MOST_FITS:

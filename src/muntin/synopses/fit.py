@@ -21,12 +21,14 @@ from muntin.planner.steps.bind import bind_query
 from muntin.predicates import conjunction
 from muntin.queries import Question, canonical_text
 from muntin.queries.asking.questions import conjuncts, equality
-from muntin.queries.sql.normalize import quote
+from muntin.queries.sql.normalize import dotted, quote
 from muntin.queries.sql.spellings import window_text
 from muntin.synopses.cells import Wanted, implies, wanted_cells
 from muntin.synopses.keeps.choice import GRAM_CALLS
 from muntin.synopses.keeps.kept import Kept
 from muntin.windows import Window
+
+_SECOND = 1_000_000
 
 
 class UnfitError(Exception):
@@ -263,11 +265,18 @@ def _wanted(condition: Bound | None, kept: Kept) -> Wanted:
 
 
 def would_do(
-    question: Question, near: Kept | None, span: int | None = None, slide: int | None = None
+    question: Question,
+    near: Kept | None,
+    span: int | None = None,
+    slide: int | None = None,
+    *,
+    items: Sequence[str] = (),
+    plain: bool = False,
 ) -> str:
     """The KEEP that would answer a question, as SQL; it keeps what a near one keeps too.
 
-    One that joins other tables is near to nothing: there is a keep beside it then.
+    One that joins other tables is near to nothing: there is a keep beside it then. ``items`` are
+    aggregates that it has besides; one that is ``plain`` names no synopsis.
     """
     query = question.query
     joins = [join.sql() for join in query.joins]
@@ -287,24 +296,32 @@ def would_do(
         elif not names <= groups.keys():
             cuts |= {canonical_text(each): None}
     kept = [output.node for output in near.keep.query.select] if near else []
-    items = {canonical_text(node): None for node in kept}
-    items |= {call.key: None for call in query.calls}
+    listed = {canonical_text(node): None for node in kept}
+    listed |= dict.fromkeys([*(call.key for call in query.calls), *items])
     window = query.window
-    grid = slide or (near.keep.slide if near else max(window.range // 100, 1))
-    longest = max(window.range, near.keep.span if near else 0, span or 0)
+    grid = slide or (near.keep.slide if near else _grid(window))
+    longest = max(span or window.range, near.keep.span if near else 0)
     shown = window_text(Window(longest, grid, unit=window.unit))
     name = near.keep.name if near else "recent" if taken != "recent" else "more"
-    words = [f"CREATE KEEP {name} AS SELECT {', '.join([*groups, *items])}"]
+    words = [f"CREATE KEEP {quote(name)} AS SELECT {', '.join([*groups, *listed])}"]
     alias = f" AS {quote(query.alias)}" if joins and query.alias else ""
-    words += [f"FROM {query.source}{alias} {shown}", *joins]
+    words += [f"FROM {dotted(query.source)}{alias} {shown}", *joins]
     if groups:
         words.append(f"GROUP BY {', '.join(groups)}")
     if cuts:
         words.append(f"CUT ({', '.join(cuts)})")
     text = " ".join(words)
-    if near is not None and len(items) == len(kept):
+    if near is not None and len(listed) == len(kept) and not plain:
         text += near.keep.options
     return text if near is None else text.replace("CREATE KEEP", "CREATE OR REPLACE KEEP", 1)
+
+
+def _grid(window: Window) -> int:
+    """Slices of a hundredth of a window; of times in whole seconds, which most columns have."""
+    hundredth = max(window.range // 100, 1)
+    if window.unit != "duration" or window.range < _SECOND:
+        return hundredth
+    return max(hundredth // _SECOND, 1) * _SECOND
 
 
 def problems_of(error: QueryError) -> QueryError:

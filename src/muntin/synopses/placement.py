@@ -80,7 +80,7 @@ def placed_window(version: Version, question: Question, words: Sequence[Word]) -
         return None
     placed = placed_between(version, end - length, end, question.aligned)
     if placed is None:
-        raise _beyond(version, question, length, version.kept.floor(end - length))
+        raise _beyond(version, question, words, version.kept.floor(end - length))
     return placed
 
 
@@ -160,11 +160,14 @@ def _as_of_hint(timeline: Timeline) -> str:
     return "write a number" if timeline.plain else "write it as in '2026-01-31 12:00:00'"
 
 
-def _beyond(version: Version, question: Question, length: int, first: int) -> QuestionError:
+def _beyond(
+    version: Version, question: Question, words: Sequence[Word], first: int
+) -> QuestionError:
     """Why a window is not all in what is kept."""
     kept = version.kept
+    length = _length(question, words, kept)
     if length > kept.span:
-        return refusal(question, version, f"its span is {_extent(kept, kept.span)}", length)
+        return refusal(question, version, f"its span is {_extent(kept, kept.span)}", words)
     shown = kept.shown
     if version.complete is not None and first < version.complete:
         since, then = version.complete, version.complete + length
@@ -189,17 +192,20 @@ def _extent(kept: Kept, ticks: int) -> str:
 
 
 def refusal(
-    question: Question, version: Version, reason: str, length: int | None = None
+    question: Question, version: Version, reason: str, words: Sequence[Word]
 ) -> QuestionError:
     """Why the nearest keep does not answer, which one would, and from when on."""
-    kept, latest = version.kept, version.moment.latest
-    would = would_do(question, kept, length)
-    ticks = question.query.window.range if length is None else length
+    kept, moment = version.kept, version.moment
+    length, end = _length(question, words, kept), _end(question, words, version)
+    span = length
+    if end is not None and moment.watermark is not None:
+        # A window that ended a while ago reaches further back than it is long.
+        span = max(length, moment.watermark - (end - length))
     when = "at once"
-    if latest is not None:
-        first = kept.ceil(latest + 1)
-        when = f"from event time {kept.shown(first + ticks)} on"
+    if moment.latest is not None:
+        first = kept.ceil(moment.latest + 1)
+        when = f"from event time {kept.shown(first + length)} on"
     return QuestionError(
         f"keep {kept.name} cannot answer this: {reason}",
-        hint=f"this would, {when}: {would}",
+        hint=f"this would, {when}: {would_do(question, kept, span)}",
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 from sqlglot.tokenizer_core import Token, TokenType
 
 from muntin.display import count
@@ -50,6 +51,8 @@ class Prepared:
 
 def _words(hole: Token, value: Any) -> list[Token]:
     """A value as the words that it would be in the text: a minus is one of its own."""
+    if isinstance(value, np.number | np.bool_):
+        value = value.item()
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     if is_number and math.copysign(1, value) < 0:
         minus = Token(TokenType.DASH, "-", hole.line, hole.col, hole.start, hole.end)

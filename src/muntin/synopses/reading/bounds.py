@@ -48,6 +48,8 @@ def enclose(name: str, found: Enclosed) -> tuple[pa.Array, pa.Array]:
     >>> [each.to_pylist() for each in enclose("count", Enclosed(inner, outer))]
     [[3, 0], [5, 2]]
     """
+    if name == "value_range" and pa.types.is_floating(found.outer.type):
+        return _ranges(found)
     if name in GROWING:
         return found.inner, found.outer
     if name in FALLING:
@@ -69,6 +71,15 @@ def enclose(name: str, found: Enclosed) -> tuple[pa.Array, pa.Array]:
     ]
     lows, highs = [low for low, _ in pairs], [high for _, high in pairs]
     return pa.array(lows, kind), pa.array(highs, kind)
+
+
+def _ranges(found: Enclosed) -> tuple[pa.Array, pa.Array]:
+    """Of numbers that are all infinite the range is NaN, and infinity once another one comes."""
+    lows = [math.inf if low is not None and math.isnan(low) else low
+            for low in found.inner.to_pylist()]  # fmt: skip
+    highs = [high if high is None or math.isfinite(high) else math.nan
+             for high in found.outer.to_pylist()]  # fmt: skip
+    return pa.array(lows, found.outer.type), pa.array(highs, found.outer.type)
 
 
 _One = Callable[[Any, Any, int, int, Any, Any], tuple[Any, Any]]
@@ -171,7 +182,7 @@ def widths(lows: pa.Array, highs: pa.Array) -> list[float]:
     """How wide bounds are; infinity where one is not known, or they are not numbers."""
     found = []
     for low, high in zip(lows.to_pylist(), highs.to_pylist(), strict=True):
-        if low == high and low is not None:
+        if low is not None and (low == high or (low != low and high != high)):  # noqa: PLR0124
             found.append(0.0)
         elif isinstance(low, int | float | Decimal) and isinstance(high, int | float | Decimal):
             width = float(high) - float(low)

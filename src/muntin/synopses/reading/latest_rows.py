@@ -64,7 +64,7 @@ class RowReader:
         Raises:
             QuestionError: If no keep of rows holds what is asked.
         """
-        rows = _count(question, words)
+        rows = _count(question, words, read)
         version, planned = _chosen(
             _enough(question, rows, held), lambda kept: self._plan(question, words, kept, read)
         )
@@ -149,10 +149,11 @@ def _planned(question: Question, kept: KeptRows) -> _Planned:
     return _Planned(kept, made, fitted, StageA(made.plan, {}))
 
 
-def _count(question: Question, words: Sequence[Word]) -> int:
+def _count(question: Question, words: Sequence[Word], read: Callable[[], Question]) -> int:
     place = question.free.range
     found = None if place is None else whole_number(words[place].text)
-    return question.query.window.range if found is None else found
+    # Whoever reads the text says what is wrong with other numbers.
+    return found or read().query.window.range
 
 
 def _enough(question: Question, rows: int, held: Sequence[RowVersion]) -> list[RowVersion]:

@@ -13,7 +13,7 @@ from muntin.aggregates.algebra import Lowered
 from muntin.aggregates.columns.column import PartColumn
 from muntin.aggregates.columns.counts import CountColumn
 from muntin.errors import QuestionError
-from muntin.synopses.fit import Fit, FittedCall
+from muntin.synopses.fit import Fit, FittedCall, would_do
 from muntin.synopses.keeps.replica import Version
 from muntin.synopses.reading.bounds import (
     BORDERED,
@@ -27,7 +27,13 @@ from muntin.synopses.reading.gathered import NOTHING, Budget, Gathered, Piece, W
 from muntin.synopses.reading.grams import enclosed_by_gram, estimate
 from muntin.synopses.reading.groups import answer_rows
 from muntin.synopses.reading.having import may_hold
-from muntin.synopses.reading.table import ALIGNED_HINT, Read, answer_table, in_order
+from muntin.synopses.reading.table import (
+    ALIGNED_HINT,
+    Read,
+    answer_table,
+    check_widths,
+    in_order,
+)
 
 
 class Reading:
@@ -68,6 +74,8 @@ class Reading:
         if passed is not None:
             table = table.filter(pa.array(passed))
         table = in_order(table, fit, limit, is_sorted=self._rows.in_order)
+        if bounds is not None:
+            check_widths(fit, table)
         self._budget.check_rows(table.num_rows)
         return Read(table, exact, int(outer.sum()))
 
@@ -143,10 +151,12 @@ class Reading:
         places = {kind: self._fit.extreme(each.call, kind) for kind in ("count", "min", "max")}
         if None in places.values():
             argument = each.call.args[0].key
+            extremes = [f"{kind}({argument})" for kind in ("min", "max")]
+            would = would_do(self._fit.question, self._fit.kept, items=extremes)
             raise QuestionError(
                 f"the answer is not exact, and {name}({argument}) has no bounds without the "
                 "extremes of what is added",
-                hint=f"keep min({argument}) and max({argument}) too, or {ALIGNED_HINT}",
+                hint=f"keep {' and '.join(extremes)} too: {would}; or {ALIGNED_HINT}",
             )
         border = self._gathered.pieces("border", each.condition)
         found = Enclosed(

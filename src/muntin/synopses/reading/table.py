@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -39,8 +41,6 @@ def answer_table(fit: Fit, shown: Sequence[pa.Array], bounds: Bounds | None) -> 
         listed = [(name, values)]
         if bounds is not None and aggregate is not None:
             low, high = bounds[aggregate]
-            if fit.question.within is not None:
-                _check_width(fit, fit.question.within, name, (values, low, high))
             listed += [(f"{name}_low", low), (f"{name}_high", high)]
         for each, column in listed:
             if each in columns:
@@ -54,24 +54,43 @@ def answer_table(fit: Fit, shown: Sequence[pa.Array], bounds: Bounds | None) -> 
     return pa.table(columns)
 
 
-def _check_width(fit: Fit, within: float, name: str, found: Sequence[pa.Array]) -> None:
-    values, low, high = found
-    for width, value in zip(widths(low, high), values.to_pylist(), strict=True):
-        most = abs(float(value)) * within / 100 if isinstance(value, int | float) else 0.0
-        if width > most:
-            grid = fit.kept.keep.slide
-            share = 1 if not most else max(int(grid * most / width), 1)
-            hint = (
-                "a keep with a shorter SLIDE would do: "
-                f"{would_do(fit.question, fit.kept, slide=share)}; or {ALIGNED_HINT}"
-            )
-            if fit.is_bounded:
-                hint = f"a keep with more than {fit.kept.keep.buckets} buckets, or a shorter SLIDE"
-            raise QuestionError(
-                f"the bounds of {name} are {width:g} apart, and {within:g}% of the answer is "
-                f"{most:g}",
-                hint=hint,
-            )
+def check_widths(fit: Fit, table: pa.Table) -> None:
+    """Refuse an answer whose bounds are wider than its question allows."""
+    within = fit.question.within
+    if within is None:
+        return
+    for output, aggregate in zip(fit.bound.outputs, fit.plain, strict=True):
+        if aggregate is None:
+            continue
+        name = output.name
+        columns = [table[each] for each in (name, f"{name}_low", f"{name}_high")]
+        # Without values an aggregate is NULL for certain; a sum may be too large for its type.
+        is_told = fit.calls[aggregate].call.aggregate.name != "sum"
+        for width, value in zip(widths(*columns[1:]), columns[0].to_pylist(), strict=True):
+            most = _most(value, within)
+            if not width <= most and not (is_told and value is None):
+                raise _too_wide(fit, name, width, most)
+
+
+def _most(value: Any, within: float) -> float:
+    """How wide bounds may be around a value; 0 around what is not a finite number."""
+    is_number = isinstance(value, int | float | Decimal)
+    most = abs(float(value)) * within / 100 if is_number else 0.0
+    return most if math.isfinite(most) else 0.0
+
+
+def _too_wide(fit: Fit, name: str, width: float, most: float) -> QuestionError:
+    kept, step = fit.kept, fit.kept.timeline.resolution
+    share = most / width if math.isfinite(width) else 0.0
+    grid = max(int(kept.keep.slide * share) // step * step, step)
+    would = would_do(fit.question, kept, slide=grid, plain=fit.is_bounded)
+    return QuestionError(
+        f"the bounds of {name} are {width:g} apart, and {fit.question.within:g}% of the answer is "
+        f"{most:g}",
+        hint=f"a keep with a shorter SLIDE would do: {would}; or {ALIGNED_HINT}"
+        if not fit.is_bounded
+        else f"exact aggregates would do: {would}; or more buckets, and a shorter SLIDE",
+    )
 
 
 def in_order(table: pa.Table, fit: Fit, limit: int | None, *, is_sorted: bool) -> pa.Table:
@@ -92,6 +111,11 @@ def _order(table: pa.Table, order: Sequence[Ordering]) -> pa.Array:
     listed: list[tuple[str, str]] = []
     for place, each in enumerate(order):
         column = table.column(each.column)
+        if pa.types.is_nested(column.type):
+            raise QuestionError(
+                f"{each.column} is a {column.type}, which has no order",
+                hint="order by a column of numbers, texts or times",
+            )
         way = "descending" if each.descending else "ascending"
         if column.null_count:
             columns[f"null {place}"] = pc.is_null(column)
