@@ -173,6 +173,17 @@ def test_a_constant_may_be_a_number_of_numpy(stream: Stream) -> None:
     assert [row["m"] for row in found] == [50, 30]
 
 
+def test_times_have_64_bits() -> None:
+    keep = "CREATE KEEP a AS SELECT count(*) FROM t [RANGE 60 SLIDE 1]"
+    stream = muntin.stream(QUERY, COLUMNS, lateness=60, keeps=keep)
+    stream.feed(ROWS)
+    sql = "SELECT count(*) AS n FROM t [RANGE 9 AS OF {}]"
+    for at in (-(2**63), -(2**63) + 4, 2**63 - 1):
+        assert stream.ask(sql.format(at)).frame.to_pylist() == [{"n": 0}]
+    for at in (-(2**63) - 1, 2**63):
+        assert "is not a time of ts" in refusal(stream, sql.format(at))
+
+
 @pytest.mark.parametrize("rows", ["2.5", "1e1", "0", "99999999999999999999999"])
 def test_rows_are_a_whole_number_in_every_text_of_a_shape(rows: str) -> None:
     keep = "CREATE KEEP last AS SELECT * FROM t [ROWS 9]"
@@ -267,6 +278,8 @@ def test_the_keep_of_a_refusal_fits_a_column_of_seconds() -> None:
         ("SELECT max(v) FROM t", "Hint: write FROM stream [RANGE '7 minutes'], or [ROWS 10]"),
         ("SELECT max(v) FROM t [ROWS 9]", "none of its rows are kept"),
         ("SELECT max(v) FROM t [RANGE '9 minutes']", "plain integer"),
+        ("SELECT max(v) FROM t [RANGE 0x10]", "cannot read duration '0x10'"),
+        ("SELECT max(v) FROM t [RANGE 1 2]", "duration '1 2' has an unknown unit"),
         ("SELECT max(v) FROM t [RANGE 9 AS OF 'x']", "is not a time"),
         ("SELECT max(v) FROM t [RANGE 9 AS]", "expected OF after AS"),
         ("SELECT max(v) FROM t [RANGE 9 WITHIN 3]", "expected %"),

@@ -25,6 +25,8 @@ from muntin.windows import duration_text
 
 # Lengths of windows that are remembered as they are counted with.
 _REMEMBERED = 4096
+# The first of all ticks, which have 64 bits.
+_LEAST = -(1 << 63)
 
 
 class Placed(NamedTuple):
@@ -78,7 +80,7 @@ def placed_window(version: Version, question: Question, words: Sequence[Word]) -
     end = _end(question, words, version)
     if end is None:
         return None
-    placed = placed_between(version, end - length, end, question.aligned)
+    placed = placed_between(version, max(end - length, _LEAST), end, question.aligned)
     if placed is None:
         raise _beyond(version, question, words, version.kept.floor(end - length))
     return placed
@@ -137,7 +139,7 @@ def _end(question: Question, words: Sequence[Word], version: Version) -> int | N
 def _tick(at: Any, kept: Kept) -> int:
     """A time as it is written in a question, as a tick."""
     timeline = kept.timeline
-    if timeline.plain and isinstance(at, int):
+    if timeline.plain and isinstance(at, int) and _LEAST <= at < -_LEAST:
         return at
     if timeline.plain or not isinstance(at, str):
         raise QueryError(

@@ -39,6 +39,8 @@ STREAMED_HINT = "write Istream(SELECT ...), or SELECT Istream(a, b) FROM ..."
 WSTREAM_HINT = "write Wstream(SELECT ...)[RANGE '5 minutes']: how long its results live"
 _ROW_WORDS = {"ROW", "ROWS", "TUPLE", "TUPLES"}
 _QUOTED = {TokenType.STRING, TokenType.IDENTIFIER}
+# What the words of such numbers leave out: 0x10 is not 10.
+_RADIX = {TokenType.HEX_STRING: "0x", TokenType.BIT_STRING: "0b"}
 
 
 class WindowGrammar(_Base):
@@ -127,8 +129,8 @@ class WindowGrammar(_Base):
         while self._curr.token_type not in self._END_OF_EXTENT and not self._at_clause():
             # Spark reads 90s as a number with a cast to SMALLINT: 90, ::, s.
             if not self._match(TokenType.DCOLON):
-                quoted = self._curr.token_type in _QUOTED
-                words.append(f"'{self._curr.text}'" if quoted else self._curr.text)
+                kind, text = self._curr.token_type, self._curr.text
+                words.append(f"'{text}'" if kind in _QUOTED else _RADIX.get(kind, "") + text)
                 self._advance()
         if not words:
             self.refuse("expected a duration or a number", "write '12 minutes', or a plain integer")
@@ -145,7 +147,7 @@ class WindowGrammar(_Base):
         if len(words) == 1 and first.token_type == TokenType.STRING:
             return first.text
         sign = words[0] if words[0] in "+-" else ""
-        digits = "".join(words[1:] if sign else words)
+        digits = words[-1] if len(words) == 1 + len(sign) else ""
         if not (digits.isascii() and digits.isdigit()):
             return " ".join(words) if not sign else sign + " ".join(words[1:])
         if len(digits) > MAX_DIGITS:
