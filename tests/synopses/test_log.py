@@ -14,7 +14,7 @@ import pytest
 
 import muntin
 from muntin.queries import DropKeep
-from muntin.spark.streaming.checkpoint.asks import RETAINED, asking_of
+from muntin.spark.streaming.checkpoint.asks import RETAINED, AskLog, asking_of
 from muntin.spark.streaming.problems import CheckpointError
 from synopses import log_writer
 from synopses.log_writer import KEEP, LogWriter, local
@@ -85,6 +85,18 @@ def test_a_reader_follows_a_log_that_grows(tmp_path: Path) -> None:
     writer.run(45, "a")
     with pytest.raises(muntin.QuestionError, match="nothing is kept of t"):
         asked.ask(QUESTIONS[0])
+    writer.close()
+
+
+def test_a_manifest_may_go_while_a_reader_looks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = LogWriter(tmp_path / "ck")
+    for number in range(60):
+        writer.run(number, "a")
+    listed = AskLog.batches
+    monkeypatch.setattr(AskLog, "batches", lambda log: [60, *listed(log)])
+    check(asking_of(tmp_path / "ck"), 60)
     writer.close()
 
 

@@ -182,7 +182,8 @@ class AskLog:
 
     def newest(self) -> Manifest | None:
         """What is kept after the newest batch of all."""
-        return next((self.manifest(batch) for batch in self.batches()), None)
+        # A run that starts again removes the manifest of a batch that it runs again.
+        return next(filter(None, map(self.manifest, self.batches())), None)
 
     def path(self, keep: str, name: str) -> Path:
         """The file of a keep."""
