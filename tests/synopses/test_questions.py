@@ -173,6 +173,40 @@ def test_a_constant_may_be_a_number_of_numpy(stream: Stream) -> None:
     assert [row["m"] for row in found] == [50, 30]
 
 
+def test_a_block_of_zeros_lies_beside_others() -> None:
+    keep = "CREATE KEEP a AS SELECT k, sum(v), sum(x) FROM t [RANGE 60 SLIDE 5] GROUP BY k"
+    stream = muntin.stream(QUERY, COLUMNS, lateness=60, keeps=keep)
+    for scale in (0, 1, 0, 2**40, 0):
+        values = pa.array([scale * each for each in (1, 2, 3, 4)])
+        stream.feed(ROWS.set_column(2, "v", values).set_column(3, "x", values.cast("double")))
+    total = 2**40 + 1
+    grouped = "SELECT k, sum(v) AS v, sum(x) AS x FROM t [RANGE 15 ALIGNED] GROUP BY k"
+    assert stream.ask(grouped).frame.to_pylist() == [
+        {"k": None, "v": 4 * total, "x": 4 * total},
+        {"k": "a", "v": 3 * total, "x": 3 * total},
+        {"k": "b", "v": 3 * total, "x": 3 * total},
+    ]
+    single = "SELECT sum(v) AS v FROM t [RANGE 15 ALIGNED] WHERE k = 'a'"
+    assert stream.ask(single).frame.to_pylist() == [{"v": 3 * total}]
+
+
+def test_the_keep_of_a_refusal_has_the_slices_of_the_one_before(stream: Stream) -> None:
+    stream.keep("CREATE KEEP other AS SELECT max(x) FROM t [RANGE 60 SLIDE 5 OFFSET 2]")
+    stream.drop_keep("recent")
+    assert "[RANGE 60 SLIDE 5 OFFSET 2]" in refusal(stream, "SELECT min(x) FROM t [RANGE 9]")
+
+
+def test_names_of_keeps_are_text(stream: Stream) -> None:
+    with pytest.raises(muntin.QueryError, match="None is not the name of a keep"):
+        stream.drop_keep(None)  # type: ignore[arg-type]
+
+
+def test_a_constant_may_be_as_long_as_it_is(stream: Stream) -> None:
+    ask = stream.prepare("SELECT count(*) AS n FROM t [RANGE 9] WHERE v > ?")
+    with pytest.raises(muntin.MuntinError):
+        ask(-(10**400))
+
+
 def test_times_have_64_bits() -> None:
     keep = "CREATE KEEP a AS SELECT count(*) FROM t [RANGE 60 SLIDE 1]"
     stream = muntin.stream(QUERY, COLUMNS, lateness=60, keeps=keep)
@@ -218,8 +252,8 @@ def test_a_width_is_judged_of_every_kind_of_number() -> None:
         (Decimal(90), Decimal(90), Decimal(90)),
         (None, None, None),
     ]
-    assert decimals.ask(sql.format("sum(x)", 2, " HAVING sum(x) > 0"), max_rows=9).rows == 4
-    text = refusal(decimals, sql.format("sum(x)", 0.5, " HAVING sum(x) > 0"))
+    assert decimals.ask(sql.format("sum(x)", 2, " HAVING count(*) > 1"), max_rows=9).rows == 4
+    text = refusal(decimals, sql.format("sum(x)", 0.5, " HAVING count(*) > 1"))
     assert "1 apart, and 0.5% of the answer is 0.5" in text
     floats = odd_numbers(pa.float64(), [math.nan, None, 1.0, 2.0], keep)
     assert "inf apart" in refusal(floats, sql.format("max(x)", 10, ""))

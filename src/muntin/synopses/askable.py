@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from muntin.queries import AnyKeep, CreateKeep, DropKeep, KeepsLike, keep_statements
+from muntin.queries.source import check_text
 from muntin.synopses.answer import Answer, Isolation
 from muntin.synopses.asking import Asking
 from muntin.synopses.options import MAX_ROWS, TIMEOUT
@@ -31,7 +32,7 @@ class Askable(ABC):
 
     def drop_keep(self, name: str) -> None:
         """Keep something no longer, from the next batch on."""
-        self._apply_keeps([DropKeep(name)])
+        self._apply_keeps([DropKeep(check_text(name, "the name of a keep"))])
 
     @abstractmethod
     def keeps(self) -> Sequence[AnyKeep]:

@@ -301,7 +301,8 @@ def would_do(
     window = query.window
     grid = slide or (near.keep.slide if near else _grid(window))
     longest = max(span or window.range, near.keep.span if near else 0)
-    shown = window_text(Window(longest, grid, unit=window.unit))
+    phase = near.keep.phase % grid if near else 0
+    shown = window_text(Window(longest, grid, phase, unit=window.unit))
     name = near.keep.name if near else "recent" if taken != "recent" else "more"
     words = [f"CREATE KEEP {quote(name)} AS SELECT {', '.join([*groups, *listed])}"]
     alias = f" AS {quote(query.alias)}" if joins and query.alias else ""

@@ -18,6 +18,9 @@ from muntin.queries.asking.words import Word, words_of
 from muntin.synopses.answer import Answer
 from muntin.windows import duration, duration_text
 
+# Decimals have 38 digits.
+_MOST = 10**38
+
 
 class Prepared:
     """A question that was read before, asked by calling it with the values of its ``?``."""
@@ -54,7 +57,8 @@ def _words(hole: Token, value: Any) -> list[Token]:
     if isinstance(value, np.number | np.bool_):
         value = value.item()
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    if is_number and math.copysign(1, value) < 0:
+    # A zero may have a sign as well.
+    if is_number and (value < 0 or (not value and str(value).startswith("-"))):
         minus = Token(TokenType.DASH, "-", hole.line, hole.col, hole.start, hole.end)
         return [minus, _word(hole, -value)]
     return [_word(hole, value)]
@@ -64,7 +68,7 @@ def _word(hole: Token, value: Any) -> Token:
     if isinstance(value, bool) or value is None:
         kind = TokenType.NULL if value is None else TokenType.TRUE if value else TokenType.FALSE
         text = kind.name
-    elif isinstance(value, int | float | Decimal) and math.isfinite(value):
+    elif _is_number(value):
         kind, text = TokenType.NUMBER, str(value)
     elif isinstance(value, dt.timedelta):
         kind, text = TokenType.STRING, duration_text(duration(value))
@@ -76,3 +80,10 @@ def _word(hole: Token, value: Any) -> Token:
             hint="give text, a finite number, a time, a duration, True, False or None",
         )
     return Token(kind, text, hole.line, hole.col, hole.start, hole.end)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that SQL has."""
+    if isinstance(value, int):
+        return -_MOST < value < _MOST
+    return isinstance(value, float | Decimal) and math.isfinite(value)

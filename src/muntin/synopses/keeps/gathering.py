@@ -214,7 +214,8 @@ def _add(numbers: Ints, width: int, out: Ints) -> None:
             high += numbers[2 * i + 1]
         out[0] += low
         out[1] += high
-    else:
+    # Sums that are all zero have no numbers.
+    elif width > 0:
         for i in range(numbers.shape[0] // width):
             for k in range(width):
                 out[k] += numbers[i * width + k]
