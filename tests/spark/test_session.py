@@ -58,6 +58,17 @@ def test_workers_are_forked_with_what_tasks_import(spark: Any) -> None:
     assert [row.value for row in rows] == ["muntin.spark.environment.daemon", "True"]
 
 
+def test_workers_are_reached_without_a_network(spark: Any) -> None:
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            enabled = os.environ.get("PYTHON_UNIX_DOMAIN_ENABLED", "")
+            yield pa.RecordBatch.from_pydict({"value": [enabled.lower()]})
+
+    rows = spark.range(1).coalesce(1).mapInArrow(look, "value string").collect()
+    assert [row.value for row in rows] == ["true"]
+    assert settings.worker_sockets("/a" * 31) == {}
+
+
 def test_no_thread_runs_when_workers_are_forked() -> None:
     program = """if True:
         import os, sys
@@ -276,6 +287,7 @@ def test_settings_of_a_cluster_leave_the_network_alone() -> None:
     assert "spark.driver.host" not in cluster
     assert "spark.sql.shuffle.partitions" not in cluster
     assert cluster["spark.executorEnv.NUMBA_CACHE_DIR"] == "muntin-kernels"
+    assert not [name for name in cluster if name.startswith(settings.SOCKETS)]
     assert settings.default_settings("local[3]")["spark.sql.shuffle.partitions"] == "3"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +26,11 @@ JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 # Spark looks through the message of a stream that is stopped with a regular expression that
 # nests as deep as the message is long.
 _STACK = "-Xss8m"
+# Over TCP, the last of the few rows that a task hands to its worker wait for 40 ms until those
+# before are acknowledged. Sockets of the file system have no such wait.
+SOCKETS = "spark.python.unix.domain.socket"
+# A path of one may have about a hundred bytes, of which Spark takes 42 for its name.
+_LONGEST_FOLDER = 60
 _LOOPBACK = ("spark://127.0.0.1:", "spark://localhost:")
 _LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
 
@@ -112,12 +119,20 @@ def default_settings(master: str | None) -> dict[str, str]:
     if cores is not None or (master or "").startswith(_LOOPBACK):
         # A laptop changes networks; a session on one machine needs none.
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+        settings |= worker_sockets(tempfile.gettempdir())
     environment = dict(ONE_THREAD)
     if kernels := kernel_cache(is_local=cores is not None):
         environment["NUMBA_CACHE_DIR"] = kernels
     for name, value in environment.items():
         settings[f"spark.executorEnv.{name}"] = value
     return settings
+
+
+def worker_sockets(folder: str) -> dict[str, str]:
+    """What lets executors talk to their Python workers over sockets in a folder, if they can."""
+    if not hasattr(socket, "AF_UNIX") or len(os.fsencode(folder)) > _LONGEST_FOLDER:
+        return {}
+    return {f"{SOCKETS}.enabled": "true", f"{SOCKETS}.dir": folder}
 
 
 def kernel_cache(*, is_local: bool) -> str | None:
