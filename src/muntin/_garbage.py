@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # What blocks made is searched before another one begins, once it is so many objects and a quarter
-# of all: Python's own rule, which does not see them.
+# of those that the last search left: Python's own rule, which does not see them.
 _MANY = 50_000
 
 _lock = threading.Lock()
 _users = 0
 _was_enabled = False
-# Objects made in blocks since these were last searched, and how many there are of all kinds.
+# Objects made in blocks since all were last searched, and how many were left then.
 _made = 0
-_all = 0
+_left = 0
 
 
 @contextmanager
@@ -35,18 +35,20 @@ def uncollected() -> Iterator[None]:
     >>> gc.isenabled()
     True
     """
-    global _users, _was_enabled, _made, _all  # noqa: PLW0603 - the setting itself is global
+    global _users, _was_enabled, _made, _left  # noqa: PLW0603 - the setting itself is global
     is_due = False
     with _lock:
         if not _users:
             _was_enabled = gc.isenabled()
-            is_due = _was_enabled and _made > max(_MANY, _all // 4)
+            is_due = _was_enabled and _made > max(_MANY, _left // 4)
             _made = 0 if is_due else _made
             gc.disable()
         _users += 1
     try:
         if is_due:
             gc.collect()
+            # Counting them takes as long as it sounds: not at every block.
+            _left = len(gc.get_objects())
         yield
     finally:
         with _lock:
@@ -57,6 +59,5 @@ def uncollected() -> Iterator[None]:
                 if not gc.get_freeze_count():
                     _made += gc.get_count()[0]
                     gc.freeze()
-                    _all = gc.get_freeze_count()
                     gc.unfreeze()
                 gc.enable()
