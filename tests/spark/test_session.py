@@ -18,7 +18,7 @@ import muntin
 from muntin import spark as muntin_spark
 from muntin._cache import cache_folder
 from muntin.spark import SparkError, SparkWarning
-from muntin.spark.environment import existing, settings
+from muntin.spark.environment import daemon, existing, settings
 from spark.cluster import interpreter_without_muntin
 
 
@@ -67,6 +67,14 @@ def test_workers_are_reached_without_a_network(spark: Any) -> None:
     rows = spark.range(1).coalesce(1).mapInArrow(look, "value string").collect()
     assert [row.value for row in rows] == ["true"]
     assert settings.worker_sockets("/a" * 31) == {}
+
+
+def test_a_worker_ends_quietly_when_its_jvm_is_gone() -> None:
+    def broken(*_: Any) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    assert daemon.work(broken, None, True) == 1
+    assert daemon.work(lambda *given: len(given), None, True) == 2
 
 
 def test_no_thread_runs_when_workers_are_forked() -> None:

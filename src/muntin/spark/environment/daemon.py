@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 LOADED = (
     "pandas",
@@ -35,12 +38,24 @@ def load() -> None:
     gc.freeze()
 
 
+def work(worker: Callable[..., int], *arguments: Any) -> int:
+    """Be a worker, whose exit code it is, until the JVM that it works for is gone.
+
+    What the worker has not sent by then is of no use, and no reason for a traceback.
+    """
+    try:
+        return worker(*arguments)
+    except (BrokenPipeError, ConnectionResetError):
+        return 1
+
+
 def main() -> None:
     """Load, then be Spark's daemon."""
-    from pyspark.daemon import manager  # noqa: PLC0415  pyspark is imported when it is used
+    from pyspark import daemon  # noqa: PLC0415  pyspark is imported when it is used
 
     load()
-    manager()
+    daemon.worker = partial(work, daemon.worker)
+    daemon.manager()
 
 
 if __name__ == "__main__":

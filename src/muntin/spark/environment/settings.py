@@ -49,6 +49,10 @@ HISTORY = {
     "spark.sql.ui.retainedExecutions": "100",
 }
 
+# Spark makes room for a block of this size, 4 MB by default, for each of the many small things that
+# it broadcasts in every batch. G1 marks the whole heap again and again for room that large.
+SMALL_BLOCKS = {"spark.broadcast.blockSize": "256k"}
+
 _ALWAYS = {
     PROVIDER: ROCKSDB,
     TIME_ZONE: "UTC",
@@ -57,6 +61,7 @@ _ALWAYS = {
     **TO_WORKERS,
     FAULT_HANDLER: "true",
     **HISTORY,
+    **SMALL_BLOCKS,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
