@@ -12,6 +12,7 @@ from muntin.operators.state.calendar import Calendar
 from muntin.operators.state.int_map import IntMap
 from muntin.operators.state.keys import grown, is_sparse
 
+
 @dataclass(frozen=True)
 class Ends:
     """Rows that ended: their slots, when, and whether that was before their time."""
