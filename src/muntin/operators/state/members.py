@@ -114,14 +114,16 @@ class Members:
         if not is_sparse(self.room, len(self)):
             return None
         held = np.flatnonzero(self.ids >= 0)
-        self.ids, self.start, self.natural, self.end, self.code = (
-            each[held] for each in (self.ids, self.start, self.natural, self.end, self.code)
-        )
-        self._size, self._free = held.size, NONE
-        slots = np.arange(held.size)
+        slots, ids, end = np.arange(held.size), self.ids[held], self.end[held]
         self._calendar = Calendar(self._calendar.width)
-        self._calendar.add(self.end, slots, self.ids)
+        self._calendar.add(end, slots, ids)
         if self._index is not None:
             self._index = IntMap()
-            self._index.put(self.ids, slots)
+            self._index.put(ids, slots)
+        # One slot more, as rows that are not there are looked up at -1.
+        self.ids, self.start, self.natural, self.end, self.code = (
+            np.append(each[held], -1)
+            for each in (self.ids, self.start, self.natural, self.end, self.code)
+        )
+        self._size, self._free = held.size, NONE
         return held
