@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.operators import RowEngine
-from muntin.operators.state import keys
+from muntin.operators.state import int_map, keys
 from muntin.plan.operators import Node, RowFinal, RowPlan, leaves
 from muntin.testing import row_oracle as oracle
 from operators.random_plans import STREAMS, batches, finals, grown, run, stream, table
@@ -76,6 +76,21 @@ def check(seed: int, plans: int = 2) -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_answers_are_right_at_every_instant(seed: int) -> None:
     check(seed)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_answers_stay_right_when_rows_and_keys_move(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Room is given up wherever some is free, not only after a large batch.
+    monkeypatch.setattr(keys, "_LARGE", 0)
+    monkeypatch.setattr(keys, "_SPARE", 1)
+    monkeypatch.setattr(int_map, "_LARGE", 0)
+    monkeypatch.setattr(int_map, "_SPARE", 8)
+    if seed % 2:
+        real = keys.hash_columns
+        monkeypatch.setattr(keys, "hash_columns", lambda *given: (real(*given)[0] % 3, False))
+    check(4000 + seed)
 
 
 @pytest.mark.parametrize("seed", range(12))

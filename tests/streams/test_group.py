@@ -340,6 +340,32 @@ def test_snapshots_are_of_their_streams() -> None:
     assert [query.name for query in resumed.queries()] == ["paid", "total"]
 
 
+@pytest.mark.parametrize(
+    ("changed", "time", "message"),
+    [
+        ({"id": "string"}, "ts", "column 'id' is string, and was int64 in the snapshot"),
+        ({"id": None}, "ts", "column 'id' is gone"),
+        ({"ts": "int32"}, "ts", "column 'ts' is int32, and was int64 in the snapshot"),
+        ({"ts2": "int64"}, "ts2", "the time column is 'ts2', and was 'ts' in the snapshot"),
+    ],
+)
+def test_a_snapshot_is_resumed_with_the_columns_it_was_taken_with(
+    changed: dict[str, str | None], time: str, message: str
+) -> None:
+    # Only the row query reads the column id of orders.
+    stream = group([JOIN, TOTAL])
+    stream.feed(orders((1, 7, 5.0)), "orders")
+    snapshot = stream.snapshot()
+    given = {name: kind for name, kind in {**COLUMNS["orders"], **changed}.items() if kind}
+    columns = {**COLUMNS, "orders": given}
+    reading = [TOTAL, "CREATE QUERY seen AS SELECT at FROM payments [RANGE 5]"]
+    with pytest.raises(DataError, match=message):
+        muntin.stream(reading, columns, {**TIME, "orders": time}, snapshot=snapshot)
+    # What nothing reads may come and go.
+    wider = {**COLUMNS, "orders": {**COLUMNS["orders"], "more": "int64"}}
+    muntin.stream([JOIN, TOTAL], wider, TIME, snapshot=snapshot)
+
+
 def test_bad_rows_are_counted_or_end_the_streams() -> None:
     bad = pa.table({"ts": pa.array([1, None], pa.int64()), "id": [7, 8], "total": [1.0, 1.0]})
     stream = group(UNPAID)

@@ -132,6 +132,16 @@ def test_a_query_that_joins_later_finds_what_the_relation_holds() -> None:
     assert {row[4:] for row in found} == {(9, 1), (9, 2)}
 
 
+def test_a_snapshot_is_resumed_with_the_relations_it_was_taken_with() -> None:
+    sql, data = JOINED.format(""), opened(JOINED.format(""), ("ann", 1)).snapshot()
+    other = pa.table({"buyer": ["ann"], "level": [1.5]})
+    with pytest.raises(DataError, match="the columns buyer string, level double, and had buyer"):
+        muntin.stream(sql, {"orders": ORDERS}, relations={"levels": other}, snapshot=data)
+    both = {"levels": levels(), "more": other}
+    with pytest.raises(DataError, match="the relation more was not in the snapshot"):
+        muntin.stream(sql, {"orders": ORDERS}, relations=both, snapshot=data)
+
+
 def test_what_is_wrong_is_refused_and_changes_nothing() -> None:
     stream = opened(JOINED.format(""), ("ann", 1))
     with pytest.raises(DataError, match=r"does not hold the row .*'eve'"):

@@ -135,9 +135,17 @@ class BuiltIn(Aggregate):
         self.types = types
         self.given = (*constants, *list(self.constants.values())[len(constants) :])
         if len(constants) > len(self.constants) or REQUIRED in self.given:
-            wanted = ", ".join(self.constants) or "no constants"
+            lacking = [
+                name
+                for name, value in zip(self.constants, self.given, strict=False)
+                if value is REQUIRED
+            ]
+            wanted = f"at most {', '.join(self.constants)}" if self.constants else "no constants"
+            problem = f"takes {wanted} after its arguments, not {len(constants)} constant(s)"
+            if lacking:
+                problem = f"lacks {' and '.join(lacking)} after its arguments"
             raise AggregateError(
-                f"{self.name} takes {wanted} after its arguments, not {len(constants)} constant(s)",
+                f"{self.name} {problem}",
                 hint=f"write {self.name}({', '.join((*'xyz'[:most], *map(repr, self.sample)))})",
             )
         self.check()

@@ -9,7 +9,7 @@ import numpy as np
 from muntin._compiled import compiled
 from muntin._typing import Ints
 from muntin.operators.rows import NEVER, Changes, Rows
-from muntin.operators.state.keys import KeyTable, check_alike, check_keys, grown
+from muntin.operators.state.keys import KeyTable, check_alike, check_keys, grown, moved
 from muntin.operators.state.members import Members
 from muntin.operators.state.pending import Pending
 from muntin.plan.operators import Difference, Distinct
@@ -79,7 +79,18 @@ class Counts:
             members.free(slots)
         touched = np.unique(codes)
         self._table.release(touched[self._counts[touched] == 0])
+        self._pack()
         return changes
+
+    def _pack(self) -> None:
+        """Take no more room than rows and values need once a large batch is over."""
+        held = self._table.packed()
+        if held is not None:
+            self._counts, self._shown = self._counts[held], self._shown[held]
+        for members in self._members:
+            if held is not None:
+                members.code = moved(members.code, held)
+            members.packed()
 
     def _sweep(self, codes: Ints, times: Ints, units: Ints) -> Changes:
         values, starts, ended, at = sweep_counts(

@@ -18,7 +18,7 @@ from muntin.operators.exists import (
     unlink,
 )
 from muntin.operators.rows import NONE, Changes, Rows
-from muntin.operators.state.keys import KeyTable, check_alike, check_keys, grown
+from muntin.operators.state.keys import KeyTable, check_alike, check_keys, grown, moved
 from muntin.operators.state.members import Members
 from muntin.operators.state.pending import Pending
 from muntin.operators.state.row_log import RowLog
@@ -88,6 +88,7 @@ class BagDifference:
         self._right.free(right_ends.slots)
         touched = np.unique(events[0])
         self._table.release(touched[~self._counts[touched, :2].any(axis=1)])
+        self._pack()
         return changes
 
     def _grow(self) -> None:
@@ -101,6 +102,23 @@ class BagDifference:
             self._after, self._before, self._shown, self._number = (
                 grown(each, self._left.room, -1)
                 for each in (self._after, self._before, self._shown, self._number)
+            )
+
+    def _pack(self) -> None:
+        """Take no more room than rows and values need once a large batch is over."""
+        codes = self._table.packed()
+        if codes is not None:
+            self._head, self._last = self._head[codes], self._last[codes]
+            self._counts = self._counts[codes]
+            for members in (self._left, self._right):
+                members.code = moved(members.code, codes)
+        self._right.packed()
+        held = self._left.packed()
+        if held is not None:
+            self._shown, self._number = self._shown[held], self._number[held]
+            self._after, self._before, self._head, self._last = (
+                moved(each, held)
+                for each in (self._after[held], self._before[held], self._head, self._last)
             )
 
     def _sweep(self, codes: Ints, times: Ints, kinds: Ints, slots: Ints) -> Changes:

@@ -11,7 +11,7 @@ from muntin._compiled import compiled
 from muntin._typing import Ints
 from muntin.operators.rows import NONE, Changes, Columns, Rows, take
 from muntin.operators.state import keys
-from muntin.operators.state.keys import KeyTable, grown
+from muntin.operators.state.keys import KeyTable, grown, moved
 from muntin.operators.state.members import Ends, Members
 from muntin.operators.state.pending import Pending
 from muntin.operators.state.row_log import RowLog
@@ -163,6 +163,23 @@ class Presence:
         # With whole, left rows that met a partner are in no list, but their key may go.
         gone = touched[(self._cover[touched] == 0) & (self._head[touched] < 0)]
         self._table.release(gone - 1)
+        self._pack()
+
+    def _pack(self) -> None:
+        """Take no more room than rows and keys need once a large batch is over."""
+        codes = self._table.packed()
+        if codes is not None:
+            kept = np.r_[0, 1 + codes]
+            self._cover, self._head = self._cover[kept], self._head[kept]
+            for members in (self._left, self._right):
+                members.code = moved(members.code, kept)
+        self._right.packed()
+        held = self._left.packed()
+        if held is not None:
+            self._shown, self._number = self._shown[held], self._number[held]
+            self._after, self._before, self._head = (
+                moved(each, held) for each in (self._after[held], self._before[held], self._head)
+            )
 
 
 def events_of(

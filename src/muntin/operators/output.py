@@ -75,10 +75,14 @@ class Kept:
         """The values of rows."""
         return self._log.take(self._numbers[slots])
 
-    def free(self, ends: Ends) -> None:
-        """Forget rows that ended."""
+    def free(self, ends: Ends) -> Ints | None:
+        """Forget rows that ended; the others may move, as `Members.packed` says."""
         self._log.drop(self._numbers[ends.slots])
         self.members.free(ends.slots)
+        held = self.members.packed()
+        if held is not None:
+            self._numbers = self._numbers[held]
+        return held
 
     def alive(self) -> Ints:
         """The slots of all rows."""

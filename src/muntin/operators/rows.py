@@ -22,6 +22,8 @@ ALWAYS = -NEVER
 Columns = tuple[pa.Array, ...]
 Result = TypeVar("Result")
 NONE: Ints = np.empty(0, np.int64)
+# Slices that hold fewer bytes are not worth a copy.
+_WIDE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,14 @@ class Rows:
         ids = start if self.ids is self.start else self.ids[begin:end]
         return Rows(columns, ids, start, self.end[begin:end])
 
+    def owned(self) -> Rows:
+        """The rows to be kept: copied where they are the lesser part of what they lie in."""
+        base = self.start.base
+        lies_wide = isinstance(base, np.ndarray) and 2 * self.start.size < base.size
+        if lies_wide or any(map(_lies_wide, self.columns)):
+            return self.take(np.arange(len(self)))
+        return self
+
     def where(self, mask: Bools) -> Rows:
         """The rows that a mask names; not copied where it names all."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
@@ -93,6 +103,19 @@ def take(columns: Columns, places: Ints) -> Columns:
 def _at(column: pa.Array, indices: pa.Array) -> pa.Array:
     """The values at some places, which are known to be there."""
     return pc.take(column, indices, boundscheck=False)
+
+
+def owned(columns: Columns) -> Columns:
+    """Columns to be kept: copied where they are the lesser part of what they lie in."""
+    if any(map(_lies_wide, columns)):
+        return take(columns, np.arange(len(columns[0])))
+    return columns
+
+
+def _lies_wide(column: pa.Array) -> bool:
+    """Whether a slice holds memory of which it shows the lesser part."""
+    held = column.get_total_buffer_size()
+    return bool(held > _WIDE and 2 * column.nbytes < held)
 
 
 def take_ints(values: Ints, places: Ints) -> Ints:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from muntin._typing import Ints
 from muntin.operators.output import Joined, Kept, with_leads
 from muntin.operators.rows import ALWAYS, NEVER, NONE, Changes, Columns, Rows, concat, take
-from muntin.operators.state.keys import KeyTable, check_keys
+from muntin.operators.state.keys import KeyTable, check_keys, moved
 from muntin.operators.state.pending import Pending
 from muntin.plan.operators import RowFinal
 
@@ -135,7 +135,9 @@ class Differences:
         shown = self._netted(entering, leaving)
         if self._final.restore and self._final.show == "istream":
             shown = _appended(shown, self._restored(ends.slots, ends.at, watermark))
-        kept.free(ends)
+        held = kept.free(ends)
+        if held is not None:
+            self._waiting = moved(self._waiting, held)
         columns, at = shown
         order = np.flatnonzero(at > self._first)
         order = order[np.argsort(at[order], kind="stable")]

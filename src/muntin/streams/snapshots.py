@@ -98,15 +98,25 @@ def token_in(snapshot: Any) -> bytes:
     return head[_TOKEN]
 
 
-def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | None) -> None:
-    """Refuse to resume a stream whose time, columns or zone are not those of its snapshot."""
+def check_resumed(
+    plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | None, more: Iterable[str] = ()
+) -> None:
+    """Refuse to resume a stream whose time, columns or zone are not those of its snapshot.
+
+    Args:
+        plan: What the snapshot has for the stream.
+        schema: The columns that it is given.
+        time: Its time column.
+        zone: Where local times are asked for; None where nobody says.
+        more: Columns that others than the plan's queries read.
+    """
     column = Timeline.of(schema, time).column
     if column != plan.timeline.column:
         raise DataError(
             f"the time column is {column!r}, and was {plan.timeline.column!r} in the snapshot",
             hint=f"resume with time={plan.timeline.column!r}, or start anew without a snapshot",
         )
-    for name in plan.columns():
+    for name in dict.fromkeys((*plan.columns(), *more)):
         wanted = plan.source.field(name).type
         found = schema.field(name).type if name in schema.names else None
         if found != wanted:
@@ -120,6 +130,23 @@ def check_resumed(plan: SharedPlan, schema: pa.Schema, time: str, zone: Zone | N
             f"the time zone is {zone.name}, and was {plan.zone.name} in the snapshot",
             hint=f"resume with timezone={plan.zone.name!r}, or start anew without a snapshot",
         )
+
+
+def check_relations(held: Mapping[str, pa.Schema], given: Mapping[str, pa.Schema]) -> None:
+    """Refuse to resume with relations whose names or columns are not those of the snapshot."""
+    for name in dict.fromkeys((*held, *given)):
+        was, found = held.get(name), given.get(name)
+        if was is None or found is None:
+            what = "was not in" if was is None else "is in"
+            raise DataError(f"the relation {name} {what} the snapshot", hint=_CHANGED_HINT)
+        if found != was:
+            shown, before = (
+                ", ".join(f"{each.name} {each.type}" for each in one) for one in (found, was)
+            )
+            raise DataError(
+                f"the relation {name} has the columns {shown}, and had {before} in the snapshot",
+                hint=_CHANGED_HINT,
+            )
 
 
 def check_lateness(held: int | None, timeline: Timeline, given: DurationLike) -> None:

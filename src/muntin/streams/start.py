@@ -18,8 +18,13 @@ from muntin.planner.sharing import Optimizer
 from muntin.queries import AnyQuery, RowQuery
 from muntin.streams.group import StreamGroup
 from muntin.streams.live import LiveEngine
-from muntin.streams.members import aggregates_of, relation_schemas
-from muntin.streams.snapshots import check_lateness, check_resumed, unpacked_group
+from muntin.streams.members import aggregates_of, columns_read, relation_schemas
+from muntin.streams.snapshots import (
+    check_lateness,
+    check_relations,
+    check_resumed,
+    unpacked_group,
+)
 from muntin.windows import DurationLike
 
 
@@ -74,15 +79,19 @@ def open_group(
         check_one_clock(lines)
     rows = [query for query in queries if isinstance(query, RowQuery)]
     static = {name: table.schema for name, table in tables.items()}
-    known = streams | relation_schemas(streams, relations)
+    updated = relation_schemas(streams, relations)
+    known = streams | updated
     asked = aggregates_of(queries, schemas, row_plan(rows, known, zone, static))
     held = None if snapshot is None else unpacked_group(snapshot, schemas)
+    if held is not None:
+        check_relations(held["relations"], {name: each.schema for name, each in updated.items()})
     engines = {}
     for name, schema in schemas.items():
         own = reviewer()
         if held is not None:
             plan, state = held["engines"][name]
-            check_resumed(plan, schema, times[name], zone)
+            read = columns_read(held["rows"][0], name)
+            check_resumed(plan, schema, times[name], zone, read)
             engines[name] = LiveEngine.restore(plan, state, tables=tables, optimizer=own)
             check_lateness(engines[name].lateness, plan.timeline, lateness[name])
             continue

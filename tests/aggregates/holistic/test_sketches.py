@@ -134,7 +134,9 @@ def test_windows_of_many_values_equal_those_that_are_alone() -> None:
     [
         ("approx_percentile", (1.5,), "a fraction from 0 to 1"),
         ("approx_percentile", (0.5, -1), "a relative error from 0.0001 on, not -1"),
-        ("approx_percentile", (), "takes p, error after its arguments"),
+        ("approx_percentile", (), "approx_percentile lacks p after its arguments"),
+        ("percentile", (), "percentile lacks p after its arguments"),
+        ("percentile", (0.5, True, 7), "takes at most p, descending after its arguments, not 3"),
         ("approx_count_distinct", (0.5,), r"deviation from 0\.005 to 0\.4, not 0\.5"),
     ],
 )

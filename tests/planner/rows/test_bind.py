@@ -324,6 +324,10 @@ def test_leading_columns(sql: str, names: list[str]) -> None:
             "SELECT o.id, p.amount {O} LEFT SEMI JOIN {P} ON o.id = p.order_id",
             "SEMI JOIN shows nothing of p: name it in ON alone",
         ),
+        (
+            "SELECT o.id {O} RIGHT SEMI JOIN {P} ON o.id = p.order_id",
+            "line 1, column 48: RIGHT SEMI JOIN is not supported",
+        ),
         ("SELECT DISTINCT NULL AS n {O}", "query q1: the column n is NULL without a type"),
         (
             "SELECT id, NULL AS n {O} EXCEPT SELECT order_id, NULL AS n FROM {P}",
@@ -336,6 +340,14 @@ def test_refusals(sql: str, message: str) -> None:
     with pytest.raises(QueryError, match=message) as caught:
         bound(sql.format(O=O, P=P))
     assert all(problem.hint for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize("kind", ["SEMI", "ANTI"])
+def test_streams_that_keep_the_right_side_are_to_change_places(kind: str) -> None:
+    with pytest.raises(QueryError, match=f"wanted first, and write {kind} JOIN"):
+        all_queries(f"SELECT o.id {O} RIGHT {kind} JOIN {P} ON o.id = p.order_id")
+    with pytest.raises(QueryError, match=r"with a table|and WHERE close"):
+        all_queries(f"SELECT o.id {O} RIGHT {kind} JOIN close ON o.id = close.id")
 
 
 def test_finer_first_stream_shows_coarser_times() -> None:
@@ -355,3 +367,35 @@ def test_plan_has_all_problems_of_all_queries() -> None:
     with pytest.raises(QueryError) as caught:
         row_plan([each for each in bad if isinstance(each, RowQuery)], STREAMS)
     assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("SELECT o.id, o.more FROM {0} p ON o.id = p.id", 14),
+        ("SELECT o.* FROM {0} p ON o.id = p.id", 8),
+        ("SELECT o.more.x FROM {0} p ON o.id = p.id", 10),
+    ],
+)
+def test_nested_columns_cannot_pass_through_a_join(sql: str, place: int) -> None:
+    more = pa.struct({"x": pa.int64()})
+    schema = pa.schema({"ts": pa.int64(), "id": pa.int64(), "more": more})
+    streams = {"orders": StreamSchema(schema, Timeline("ts", pa.int64()))}
+    text = sql.format("orders [RANGE 5] o JOIN orders [RANGE 5]")
+    (query,) = all_queries(text)
+    assert isinstance(query, RowQuery)
+    with pytest.raises(QueryError) as caught:
+        bind_rows(query, streams)
+    assert f"line 1, column {place}: query q1: column more of o is a struct<x: int64>" in str(
+        caught.value
+    )
+    assert "leave it out, or make a column of what you need of the struct" in str(caught.value)
+
+
+def test_nested_columns_are_named() -> None:
+    schema = pa.schema({"ts": pa.int64(), "more": pa.list_(pa.int64())})
+    streams = {"orders": StreamSchema(schema, Timeline("ts", pa.int64()))}
+    (query,) = all_queries("SELECT * FROM orders [RANGE 5]")
+    assert isinstance(query, RowQuery)
+    with pytest.raises(QueryError, match=r"column more of type list<.*> cannot be used"):
+        bind_rows(query, streams)

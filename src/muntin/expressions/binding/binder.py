@@ -79,7 +79,11 @@ class Binder:
 
     def _find(self, node: exp.Column) -> Column:
         field = self._field(node)
-        return Column(field.name, spark_type(field.type))
+        try:
+            return Column(field.name, spark_type(field.type))
+        except BindingError as error:
+            message = f"column {field.name} of type {field.type} cannot be used"
+            raise BindingError(message, hint=error.hint) from error
 
     def _field(self, node: exp.Column) -> pa.Field:
         found = self._fields.get(node.name.lower(), [])

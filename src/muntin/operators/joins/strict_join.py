@@ -11,7 +11,7 @@ from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
 from muntin.operators.joins.join import Combined, WindowJoin
 from muntin.operators.rows import NEVER, NONE, Changes, Rows
-from muntin.operators.state.keys import grown
+from muntin.operators.state.keys import grown, is_sparse, moved
 from muntin.operators.state.members import Ends, Members
 from muntin.operators.state.pending import Pending
 from muntin.plan.operators import Join
@@ -76,6 +76,7 @@ class StrictJoin(WindowJoin):
         self._enter(rows, slots, until >= watermark)
         for side, each in enumerate(ends):
             self._forget(side, each)
+        self._pack()
         return Changes(
             rows, np.concatenate((ended, rows.ids[early])), np.concatenate((at, until[early]))
         )
@@ -88,6 +89,25 @@ class StrictJoin(WindowJoin):
         if 2 * self._dead[side] > max(self._sides[side].lasting, _MANY):
             self._sides[side].sift(lambda ids: members.find(ids) >= 0)
             self._dead[side] = 0
+
+    def _pack(self) -> None:
+        """Take no more room than rows and combinations need once a large batch is over."""
+        for side, members in enumerate(self._members):
+            held = members.packed()
+            if held is not None:
+                self._heads[side, : held.size] = self._heads[side, held]
+                self._heads[side, held.size :] = -1
+        room = max(members.room for members in self._members)
+        if room < self._heads.shape[1]:
+            self._heads = self._heads[:, :room].copy()
+        if is_sparse(self._ids.size, self._size - self._free.size):
+            held = np.flatnonzero(self._uses > 0)
+            self._heads = moved(self._heads, held)
+            self._nexts = moved(np.ascontiguousarray(self._nexts[:, held]), held)
+            self._ids, self._ends, self._uses = (
+                each[held] for each in (self._ids, self._ends, self._uses)
+            )
+            self._size, self._free = held.size, NONE
 
     def _alive(self, combined: Combined) -> tuple[Rows, Table, Ints]:
         """Combinations of rows that are all alive, the slots of these, and when the first ends."""

@@ -10,6 +10,8 @@ from muntin._typing import Ints
 # Fibonacci hashing: the golden ratio in 64 bits spreads consecutive keys over the table.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _BITS = 6
+# A table of more places than that is made smaller once fewer than one of so many is taken.
+_LARGE, _SPARE = 1 << 11, 32
 
 
 class IntMap:
@@ -59,10 +61,14 @@ class IntMap:
         """Make room for so many more keys."""
         needed = 2 * (self._size + count)
         if needed > self._keys.size:
-            held = self._values >= 0
-            old_keys, old_values = self._keys[held], self._values[held]
-            self._room(int(2 * needed - 1).bit_length())
-            put_keys(self._keys, self._values, np.uint64(64 - self._bits), old_keys, old_values)
+            self._move(int(2 * needed - 1).bit_length())
+
+    def _move(self, bits: int) -> None:
+        """Put all keys into a table of another size."""
+        held = self._values >= 0
+        old_keys, old_values = self._keys[held], self._values[held]
+        self._room(bits)
+        put_keys(self._keys, self._values, np.uint64(64 - self._bits), old_keys, old_values)
 
     def get(self, keys: Ints) -> Ints:
         """The value of each key, -1 where it has none."""
@@ -71,6 +77,9 @@ class IntMap:
     def drop(self, keys: Ints) -> None:
         """Forget keys that are all different; those that are not there are passed over."""
         self._size -= drop_keys(self._keys, self._values, np.uint64(64 - self._bits), keys)
+        if self._keys.size > max(_LARGE, _SPARE * self._size):
+            # Otherwise the largest batch would say for ever how much memory is taken.
+            self._move(max(int(4 * self._size).bit_length(), _BITS))
 
 
 @compiled

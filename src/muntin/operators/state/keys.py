@@ -26,6 +26,8 @@ _DECIMAL = 16
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 _NULL = np.uint64(0x8CB92BA72F3D8DD7)
 _EMPTY = np.empty(0, np.bool_)
+# More places than that are given up once fewer than one of so many is taken.
+_LARGE, _SPARE = 1 << 10, 4
 
 
 def check_keys(types: Sequence[pa.DataType], what: str) -> None:
@@ -222,6 +224,25 @@ class KeyTable:
         self._numbers[codes] = -1
         self._free = np.concatenate((self._free, codes))
 
+    def packed(self) -> Ints | None:
+        """Give all keys the first codes, where a large batch has left most others free.
+
+        Returns:
+            The codes that the keys had, in order: the first is now code 0. None if all stay.
+        """
+        if not is_sparse(self._numbers.size, self.size - self._free.size):
+            return None
+        held = np.flatnonzero(self._numbers >= 0)
+        self._hashes, self._numbers = self._hashes[held], self._numbers[held]
+        self._next = moved(self._next[held], held)
+        self.size, self._free = held.size, np.empty(0, np.int64)
+        is_first = np.ones(held.size, np.bool_)
+        is_first[self._next[self._next >= 0]] = False
+        firsts = np.flatnonzero(is_first)
+        self._first = IntMap()
+        self._first.put(self._hashes[firsts], firsts)
+        return held
+
     def _unlink(self, code: int) -> None:
         """Take a key out of the chain of keys that share its hash."""
         one = self._hashes[code : code + 1]
@@ -241,6 +262,16 @@ def grown(array: Ints, size: int, filler: int) -> Ints:
     room = np.full(max(size, 2 * array.size, 16), filler, array.dtype)
     room[: array.size] = array
     return room
+
+
+def is_sparse(room: int, taken: int) -> bool:
+    """Whether so few places are taken that the others should be given up."""
+    return room > max(_LARGE, _SPARE * taken)
+
+
+def moved(places: Ints, held: Ints) -> Ints:
+    """Places once those that are held, in order, are the only ones; -1 is none, and stays."""
+    return np.where(places < 0, places, np.searchsorted(held, places))
 
 
 def _is_fixed(kind: pa.DataType) -> bool:

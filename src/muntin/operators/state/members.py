@@ -10,7 +10,7 @@ from muntin._typing import Bools, Ints
 from muntin.operators.rows import NONE, Changes
 from muntin.operators.state.calendar import Calendar
 from muntin.operators.state.int_map import IntMap
-from muntin.operators.state.keys import grown
+from muntin.operators.state.keys import grown, is_sparse
 
 
 @dataclass(frozen=True)
@@ -102,3 +102,28 @@ class Members:
             self._index.drop(self.ids[slots])
         self.ids[slots] = -1
         self._free = np.concatenate((self._free, slots))
+
+    def packed(self) -> Ints | None:
+        """Move all rows to the first slots, where a large batch has left most others free.
+
+        Only between steps, as it takes for granted that rows that ended are freed.
+
+        Returns:
+            The slots that the rows had, in order: the first is now slot 0. None if nobody moved.
+        """
+        if not is_sparse(self.room, len(self)):
+            return None
+        held = np.flatnonzero(self.ids >= 0)
+        slots, ids, end = np.arange(held.size), self.ids[held], self.end[held]
+        self._calendar = Calendar(self._calendar.width)
+        self._calendar.add(end, slots, ids)
+        if self._index is not None:
+            self._index = IntMap()
+            self._index.put(ids, slots)
+        # One slot more, as rows that are not there are looked up at -1.
+        self.ids, self.start, self.natural, self.end, self.code = (
+            np.append(each[held], -1)
+            for each in (self.ids, self.start, self.natural, self.end, self.code)
+        )
+        self._size, self._free = held.size, NONE
+        return held

@@ -41,7 +41,7 @@ class Pending:
             if cut:
                 due.append(run.slice(0, cut))
             if cut < len(run):
-                kept.append(run.slice(cut, len(run)) if cut else run)
+                kept.append(run.slice(cut, len(run)).owned() if cut else run)
         self._runs = kept if len(kept) < _RUNS else _merged(kept)
         if not due:
             return Changes(rows.slice(0, 0), ended, at)

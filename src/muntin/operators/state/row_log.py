@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin._typing import Bools, Ints
-from muntin.operators.rows import Columns, Route, concat_columns, take
+from muntin.operators.rows import Columns, Route, concat_columns, owned, take
 
 # A chunk of so many rows is merged no more.
 _LARGE = 1 << 17
@@ -79,7 +79,7 @@ class RowLog:
         self._next += count
         self._size += count
         self.nulls = self.nulls or any(column.null_count for column in columns)
-        self._chunks.append(LogChunk(numbers, columns, np.ones(count, np.bool_)))
+        self._chunks.append(LogChunk(numbers, owned(columns), np.ones(count, np.bool_)))
         # All that a cascade of merges would put together is merged at once.
         first, size = len(self._chunks) - 1, count
         while first and self._chunks[first - 1].numbers.size < min(2 * size, _LARGE):

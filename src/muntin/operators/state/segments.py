@@ -66,7 +66,7 @@ class Segment:
     def of(cls, hashes: Ints, rows: Rows) -> Segment:
         """Rows in any order, with the hashes of their keys."""
         if (hashes[1:] > hashes[:-1]).all():
-            return cls._indexed(hashes, rows)
+            return cls._indexed(hashes, rows.owned())
         order, hashes = order_of(hashes, rows.start)
         return cls._indexed(hashes, rows.take(order))
 

@@ -81,11 +81,7 @@ class RelationJoin:
         schema = leaf.stream.schema
         where = conjunction(leaf.where)
         condition = None if where is None else scope.condition(where, schema)
-        columns = tuple(
-            Column(leaf.named(own), scope.bound(column(own), schema))
-            for own in schema.names
-            if own in leaf.used
-        )
+        columns = tuple(scope.passed(leaf))
         return Windowed(leaf.name, None, condition, columns, retroactive=True)
 
     def _alike(

@@ -19,7 +19,7 @@ from muntin.plan.relations import Relation, TableJoin
 from muntin.queries import RowQuery, RowSource
 from muntin.queries.names import Names, Origin
 from muntin.queries.query import column
-from muntin.queries.source import position
+from muntin.queries.source import position, shown
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Leaf:
         name: The name it is known by among all streams.
         prefix: What its columns start with in the plan; followed by a dot.
         nullable: Whether an outer join pads its columns with NULL.
-        used: The columns that somebody needs, in the order they were asked for.
+        used: The columns that somebody needs, in the order they were asked for, and by what.
         computed: Further columns by their key: join keys that are not plain columns.
         where: The conditions that only its own columns decide, over the stream's names.
         joins: The tables that its rows are joined with; ``stream`` has their columns, too.
@@ -44,7 +44,7 @@ class Leaf:
     prefix: str
     joins: list[TableJoin] = field(default_factory=list)
     nullable: bool = False
-    used: dict[str, None] = field(default_factory=dict)
+    used: dict[str, exp.Expr | None] = field(default_factory=dict)
     computed: dict[str, Column] = field(default_factory=dict)
     where: list[exp.Expr] = field(default_factory=list)
 
@@ -130,7 +130,7 @@ class Scope:
         """Notes that the columns of resolved expressions are needed above the leaves."""
         for part in (part for node in nodes for part in node.find_all(exp.Column)):
             leaf = next(each.homes[part.name] for each in self._around() if part.name in each.homes)
-            leaf.used[part.name[len(leaf.prefix) + 1 :]] = None
+            leaf.used.setdefault(part.name[len(leaf.prefix) + 1 :], part)
 
     def reads(self, node: exp.Expr) -> list[Leaf]:
         """The leaves of this SELECT that a resolved expression reads."""
@@ -169,7 +169,7 @@ class Scope:
         if isinstance(root, ColumnNode):
             own = leaf.stream.schema.field(root.name)
             if bind(column(root.name), leaf.stream.schema).type == root.type:
-                leaf.used[own.name] = None
+                leaf.used.setdefault(own.name)
                 return leaf.named(own.name)
         value = subexpression(root)
         if value.key not in leaf.computed:
@@ -179,10 +179,25 @@ class Scope:
 
     def windowed(self, leaf: Leaf) -> Windowed:
         """The leaf of the plan, with the columns that were asked for until now."""
+        return self.leaf_of(leaf, (*self.passed(leaf), *leaf.computed.values()))
+
+    def passed(self, leaf: Leaf) -> list[Column]:
+        """The columns of a leaf that were asked for until now, as they come."""
         schema = leaf.stream.schema
-        names = [own for own in schema.names if own in leaf.used]
-        columns = [Column(leaf.named(own), self.bound(column(own), schema)) for own in names]
-        return self.leaf_of(leaf, (*columns, *leaf.computed.values()))
+        found = []
+        for own in (own for own in schema.names if own in leaf.used):
+            kind = schema.field(own).type
+            if pa.types.is_nested(kind):
+                what = "list" if pa.types.is_list(kind) else "struct"
+                raise self.error(
+                    leaf.used[own],
+                    f"column {shown(own)} of {shown(leaf.source.label)} is a {kind}, and rows of "
+                    "several streams cannot hold it",
+                    f"leave it out, or make a column of what you need of the {what} before "
+                    "it is streamed",
+                )
+            found.append(Column(leaf.named(own), self.bound(column(own), schema)))
+        return found
 
     def leaf_of(self, leaf: Leaf, columns: tuple[Column, ...]) -> Windowed:
         """The leaf of the plan with some columns."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from muntin.errors import did_you_mean
 from muntin.queries.analysis.checks import check_call, check_expression, check_row_expression
 from muntin.queries.query import BOUNDS, Output, column, is_column
 from muntin.queries.report import Report
@@ -143,7 +144,7 @@ class Resolver:
             elif isinstance(part, exp.Column):
                 self._replace_alias(part, known)
             elif isinstance(part, exp.Bracket) and isinstance(_whole(part), exp.Column):
-                self._refuse(part, plain_text(part))
+                self._refuse_field(part, _whole(part))
             else:
                 stack.extend(part.iter_expressions())
         return take(root)
@@ -164,6 +165,18 @@ class Resolver:
             node.replace(exp.Paren(this=replacement.copy()))
             return
         self._refuse(node, shown(node.name))
+
+    def _refuse_field(self, node: exp.Expr, whole: exp.Expr) -> None:
+        """What stands before the dot may be a stream that is not there."""
+        labels = whole.meta.get("labels", ())
+        if len(labels) > 1:
+            name = shown(whole.name)
+            message = f"there is no stream {name}, and no column {name} in GROUP BY"
+            listed = " and ".join(shown(label) for label in labels)
+            hint = did_you_mean(whole.name, labels) or f"the query's streams are {listed}"
+            self.report.add(node, message, hint)
+            return
+        self._refuse(node, plain_text(node))
 
     def _refuse(self, node: exp.Expr, name: str) -> None:
         if is_column(node, *BOUNDS):

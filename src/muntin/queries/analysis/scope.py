@@ -78,6 +78,7 @@ class Scope:
         else:
             whole = exp.Column(this=names[0])
             whole.meta["qualifier"] = self._hint(node)
+            whole.meta["labels"] = self.labels
             node.replace(_fields(whole, names[1:]))
 
     def _labelled(self, node: exp.Column, number: int) -> exp.Column:

@@ -49,6 +49,11 @@ REFUSED_JOINS = {
     "SEMI": "use JOIN with a table that has each key once",
     "ANTI": "use LEFT JOIN, and WHERE close.symbol IS NULL",
 }
+# The same for a stream with a window of its own.
+REFUSED_STREAM_JOINS = {
+    "SEMI": "put the stream whose rows are wanted first, and write SEMI JOIN",
+    "ANTI": "put the stream whose rows are wanted first, and write ANTI JOIN",
+}
 
 
 class JoinGrammar(_Base):
@@ -130,6 +135,10 @@ class JoinGrammar(_Base):
         if not straight:
             words.append(self._prev.text.upper())
         if tuple(words) not in _STREAM_JOINS:
+            hinted = REFUSED_STREAM_JOINS.keys() & words
+            if hinted and self._parse_joined_table().args.get("window") is not None:
+                message = f"{' '.join(words)} is not supported"
+                self.refuse(message, REFUSED_STREAM_JOINS[hinted.pop()], opening)
             self._refuse_join(tuple(words), opening)
         return tuple(words)
 

@@ -132,12 +132,24 @@ def _check_extent(key: str, extent: exp.Expr | None, clause: WindowClause, repor
     if extent.args.get("rows") and clause.args["measure"] == "time" and key != "slide":
         report.add(extent, f"{key} counts rows in a window over time", "write [ROWS 100 SLIDE 10]")
         return False
+    value = _value(extent)
+    if clause.args["measure"] == "rows" and isinstance(value, str) and _is_number(value):
+        report.add(extent, f"{key} {value} does not count rows", "write a whole number, as in 100")
+        return False
     try:
-        _ticks(_value(extent))
+        _ticks(value)
     except WindowError as error:
         report.add(extent, error.message, error.hint or "")
         return False
     return True
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number alone, without a unit."""
+    with suppress(ValueError):
+        float(text)
+        return True
+    return False
 
 
 def _value(extent: exp.Expr) -> int | str:
