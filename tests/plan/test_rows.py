@@ -83,6 +83,20 @@ def test_values_are_counted_where_they_are_shown_whole(option: str) -> None:
     assert "at most two rows per value" in plan(text).explain()
 
 
+def test_what_outer_joins_read_twice_is_told_once() -> None:
+    joins = "".join(
+        f" LEFT JOIN payments [RANGE '5 minutes'] p{number} ON o.id = p{number}.order_id"
+        for number in range(5)
+    )
+    found = plan(f"CREATE QUERY all_of AS SELECT o.id FROM orders [RANGE '1 hour'] o{joins}")
+    lines = found.explain().splitlines()
+    # Five joins of a dozen lines each, where each would have all lines of those below it twice.
+    assert sum(line.endswith("UNION ALL  as above") for line in lines) == 4
+    assert len(lines) < 70
+    told = found.explain("json")
+    assert told.count('"same"') == 4
+
+
 def test_json_tells_columns_and_conditions() -> None:
     read = json.loads(plan().explain("json"))
     (select,) = read["children"][0]["children"]

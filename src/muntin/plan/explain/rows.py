@@ -251,10 +251,18 @@ class _Operators:
     def __init__(self, final: RowFinal, numbers: _Numbers) -> None:
         self.final = final
         self.numbers = numbers
+        # Those that were told, with all below them: an outer join reads its inputs twice.
+        self._told: dict[Node, str] = {}
 
     def item(self, node: Node) -> Item:
-        """An operator and all below it."""
+        """An operator and all below it, which is told once."""
         own = self.numbers.next()
+        if node in self._told:
+            above = self._told[node]
+            facts = (*self._facts(node), Fact("same", above, "as above"))
+            return Item(own, "operator", self._name(node), facts, sources=(above,))
+        if inputs(node):
+            self._told[node] = own
         children = tuple(self.item(each) for each in inputs(node))
         keeps = _keeps(node, counts=self.final.counts)
         facts = (
