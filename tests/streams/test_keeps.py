@@ -15,6 +15,15 @@ def rows(ticks: list[int], values: list[int]) -> pa.Table:
     return pa.table({"ts": ticks, "k": ["a", "b"] * (len(ticks) // 2), "v": values})
 
 
+def test_keeps_need_no_queries() -> None:
+    keep = "-- no query\nCREATE KEEP r AS SELECT count(*) FROM t [RANGE 100 SLIDE 5]; -- none"
+    for text in (keep, [keep]):
+        stream = muntin.stream(text, {"ts": "int64", "v": "int64"})
+        stream.feed(pa.table({"ts": [1, 2], "v": [1, 2]}))
+        answer = stream.ask("SELECT count(*) AS n FROM t [RANGE 10]")
+        assert answer.table.to_pylist() == [{"n": 2}]
+
+
 def test_keeps_stand_among_queries() -> None:
     text = f"""-- What is kept is not a query: CREATE KEEP x
         CREATE KEEP gone AS SELECT sum(v) FROM t [RANGE 60 SLIDE 5];

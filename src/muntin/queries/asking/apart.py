@@ -42,11 +42,12 @@ def queries_and_keeps(
             left.append(part)
             continue
         statements += keep_statements(others)
-        if asked.strip() or len(parts) == 1:
+        # What is left may be comments.
+        if tokenizer().tokenize(asked):
             left.append(asked)
     if not statements:
         return queries, None if found is None else tuple(found)
-    return left[0] if single else left, _applied(statements, found or [])
+    return left[0] if single and left else left, _applied(statements, found or [])
 
 
 def _listed(queries: Any) -> list[Any]:

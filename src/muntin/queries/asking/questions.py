@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from muntin.errors import Problem, QueryError
 from muntin.queries.analysis.select import analyze_window
 from muntin.queries.asking.words import CONSTANTS, QuickWords, Word, words_of
-from muntin.queries.query import Query
+from muntin.queries.query import BOUNDS, Query
 from muntin.queries.reader import StatementReader
 from muntin.queries.report import Report
 from muntin.queries.source import Lines, shown
@@ -142,6 +142,7 @@ class _Reading:
         order = limit = None
         if isinstance(self.node, exp.Select):
             order, limit = self.node.args.pop("order", None), self.node.args.pop("limit", None)
+            self._refuse_bounds(self.node)
         found = analyze_window(self.node, _NAME, self.report, _WINDOW_HINT)
         if found is None:
             return None
@@ -161,6 +162,14 @@ class _Reading:
             self._free(query, clause, limit),
             tuple(each.name for each in clause.args.get("partition") or ()),
         )
+
+    def _refuse_bounds(self, node: exp.Select) -> None:
+        """Refuse the bounds of windows as columns: queries lead with them, an answer has one."""
+        for item in node.expressions:
+            named = item.unalias()
+            if isinstance(named, exp.Column) and named.name.lower() in BOUNDS:
+                message = f"the answer to a question has no column {named.name}"
+                self.report.add(item, message, "leave it out: answer.covers says what window it is")
 
     def _check(self, query: Query, clause: WindowClause) -> bool:
         window = query.window
