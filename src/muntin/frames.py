@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -157,8 +158,23 @@ def _read_record_batch(data: Any) -> Input:
     return Input(data.schema, [pa.Table.from_batches([data])], _same)
 
 
+# Readers at their end, which look like those that have no rows.
+_spent: WeakSet[Any] = WeakSet()
+
+
 def _read_reader(data: Any) -> Input:
-    return Input(data.schema, (pa.Table.from_batches([batch]) for batch in data), _same)
+    if data in _spent:
+        raise DataError(
+            "this RecordBatchReader has been read, and has no rows left",
+            hint="give another one, or a Table: table = reader.read_all()",
+        )
+
+    def tables() -> Iterator[pa.Table]:
+        for batch in data:
+            yield pa.Table.from_batches([batch])
+        _spent.add(data)
+
+    return Input(data.schema, tables(), _same)
 
 
 def _read_batches(data: Iterable[Any]) -> Input:

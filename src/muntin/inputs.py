@@ -120,8 +120,6 @@ def read_inputs(data: Any, name: str | None, timezone: str | None) -> dict[str, 
     """Inputs by their names in lower case; one without a name has the empty one."""
     if not isinstance(data, Mapping) or is_frame(data):
         return {str(name or "").lower(): _read(data, timezone)}
-    if not data:
-        raise DataError("there are no inputs", hint='give at least one: {"orders": frame}')
     known = [str(key) for key in data]
     if not known:
         raise DataError(
