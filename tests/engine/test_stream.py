@@ -142,7 +142,7 @@ def test_a_stream_answers_what_recomputation_of_its_rows_answers(seed: int) -> N
 def test_a_snapshot_of_other_queries_or_other_bytes_is_refused() -> None:
     engine = engine_for("SELECT count(*) AS n FROM s [RANGE 4 SLIDE 4]", 0)
     other = engine_for("SELECT sum(v) AS n FROM s [RANGE 4 SLIDE 4]", 0)
-    with pytest.raises(DataError, match="of other queries"):
+    with pytest.raises(DataError, match="taken with other queries"):
         LocalEngine.restore(other.plan, engine.snapshot())
     with pytest.raises(DataError, match="not a snapshot"):
         LocalEngine.restore(other.plan, b"12345678")

@@ -39,8 +39,8 @@ def as_run_error(error: BaseException, checkpoint: Path) -> MuntinError:
     >>> as_run_error(OSError("No space left on device"), Path("ck")).message
     "the run failed: No space left on device, for the checkpoint ck or Spark's temporary files"
     >>> report = "Traceback (most recent call last):\n  File x\na.SinkError: full\nHint: "
-    >>> as_run_error(OSError(report + "start again"), Path("ck")).hint
-    'start again'
+    >>> as_run_error(OSError(report + "go on with the same checkpoint"), Path("ck")).hint
+    'go on with the same checkpoint'
     """
     if isinstance(error, MuntinError):
         return error
@@ -56,7 +56,7 @@ def as_run_error(error: BaseException, checkpoint: Path) -> MuntinError:
         # Spark does not say where.
         reason = f"{reason}, for the checkpoint {checkpoint} or Spark's temporary files"
     # A sink whose disk is full says by itself what is safe.
-    parts = [hint, None if hint and "start again" in hint else _HINT]
+    parts = [hint, None if hint and "same checkpoint" in hint else _HINT]
     return RunError(f"the run failed: {reason}", hint="; ".join(filter(None, parts)))
 
 
