@@ -120,7 +120,7 @@ def run_seed(spark: Any, folder: Path, seed: int, count: int = 6, cuts: int = 5)
     """
     from muntin import sinks
     from muntin.api import run
-    from muntin.plan.operators import StreamSchema, leaves
+    from muntin.plan.operators import StreamSchema, has_whole, leaves
     from muntin.plan.timeline import Timeline
     from muntin.planner.rows import row_plan
     from muntin.queries import RowQuery, all_queries
@@ -159,6 +159,7 @@ def run_seed(spark: Any, folder: Path, seed: int, count: int = 6, cuts: int = 5)
             buckets=3,
         )
         assert done.await_termination(PATIENCE)
+    begun = done.progress().since
     done.stop(flush=True)
     output, filled = sinks.read(folder / "out"), []
     tables = {name: table(rows) for name, rows in given.items()}
@@ -166,7 +167,11 @@ def run_seed(spark: Any, folder: Path, seed: int, count: int = 6, cuts: int = 5)
         found, since = output[final.name], None
         if number >= early:
             seen = max(time for name in final.streams for time in before[name])
-            since = seen + max(leaf.range or 1 for leaf in leaves(final.root))
+            since = begun[final.name]
+            ranges = [leaf.range or 1 for leaf in leaves(final.root)]
+            usual = seen + (sum(ranges) if has_whole(final.root) else max(ranges))
+            assert since is not None
+            assert since <= usual
         try:
             check(final, oracle.answers(plan, final.root, tables), found, since)
         except AssertionError as error:

@@ -1,11 +1,18 @@
-"""A row query that joins a running stream answers the same, whatever runs there already."""
+"""A row query that joins a running stream is right from its first whole instant on.
+
+Whatever runs there already changes no answer, but may have kept the rows that make it whole sooner.
+"""
 
 from __future__ import annotations
+
+from collections import Counter
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import muntin
+from muntin.testing import row_oracle as oracle
 
 PAIRS = "SELECT a.k, a.v AS x, b.v AS y FROM a [RANGE 10{0}] {1} b [RANGE 10{0}] ON a.k = b.k"
 SLIDE = " SLIDE 5"
@@ -34,18 +41,38 @@ def rows(first: int, last: int) -> pa.Table:
     return pa.table({"ts": times, "k": [time % 3 for time in times], "v": times})
 
 
-def joined_late(running: str, late: str) -> list[str]:
-    """What a query answers that joins in the middle."""
+def joined_late(running: str, late: str) -> tuple[dict[str, pa.Table], int]:
+    """The answers of all queries, one of which joins in the middle, and since when it is whole."""
     schemas = {name: rows(0, 1).schema for name in "ab"}
     stream = muntin.stream(running, schemas, time="ts")
-    found = []
+    found: dict[str, list[pa.Table]] = {}
+    since = None
     for first in range(0, 40, 4):
         if first == 16:
             stream.add(late)
-        found += [stream.feed(rows(first, first + 4), name) for name in "ab"]
-    found.append(stream.close())
-    shown = [each["late"] for each in found if "late" in each]
-    return sorted(repr(row) for each in shown for row in each.to_pylist())
+            since = stream.progress().since["late"]
+        for name in "ab":
+            for query, table in stream.feed(rows(first, first + 4), name).items():
+                found.setdefault(query, []).append(table)
+    for query, table in stream.close().items():
+        found.setdefault(query, []).append(table)
+    assert since is not None
+    return {query: pa.concat_tables(tables) for query, tables in found.items()}, since
+
+
+def shown(table: pa.Table, since: int) -> Counter[Any]:
+    """What a result says of all instants, or window ends, after one."""
+    if "op" in table.column_names:
+        table = oracle.replayed(table)
+    if "valid_from" in table.column_names:
+        return Counter(
+            (instant, values)
+            for (begin, end), values in oracle.shown(table, 2)
+            for instant in range(max(begin, since), end)
+        )
+    leads = 2 if "window_end" in table.column_names else 1
+    told = ((times[-1], values) for times, values in oracle.shown(table, leads))
+    return Counter((time, values) for time, values in told if time > since)
 
 
 CHANGES = " WITH (output = 'changes')"
@@ -59,6 +86,18 @@ CASES = [(name, "") for name in QUERIES] + [
 def test_an_equal_query_that_runs_changes_nothing(name: str, output: str) -> None:
     query = QUERIES[name]
     late = f"CREATE QUERY late{output} AS {query}"
-    alone = joined_late(OTHERS, late)
-    assert alone
-    assert joined_late(f"CREATE QUERY first{output} AS {query}", late) == alone
+    alone, usual = joined_late(OTHERS, late)
+    beside, since = joined_late(f"CREATE QUERY first{output} AS {query}", late)
+    assert usual == 15 + 10
+    assert since <= usual
+    assert shown(alone["late"], usual)
+    assert shown(beside["late"], usual) == shown(alone["late"], usual)
+    # The other has seen all rows.
+    assert shown(beside["late"], since) == shown(beside["first"], since)
+
+
+@pytest.mark.parametrize("name", ["join", "join, sliding", "join, filtered", "distinct pairs"])
+def test_a_query_is_whole_at_once_where_its_rows_are_kept(name: str) -> None:
+    late = f"CREATE QUERY late AS {QUERIES[name]}"
+    _, since = joined_late(f"CREATE QUERY first AS {QUERIES['join']}", late)
+    assert since == 15

@@ -59,6 +59,8 @@ class Appearances:
     """
 
     STATE = ("_pending", "_sides", "_next", "_reached", "_exact")
+    # Of the right input only keys are kept.
+    HOLDS = 1
 
     def __init__(self, node: Exists, lifetimes: Sequence[int]) -> None:
         schemas = (node.left.schema, node.right.schema)
@@ -87,6 +89,11 @@ class Appearances:
     def kept(self) -> int:
         """How many rows are kept."""
         return sum(map(len, self._sides)) + sum(map(len, self._pending))
+
+    def held(self, place: int) -> list[Rows]:
+        """The rows kept of the left input, as they came."""
+        assert place == 0
+        return [each.rows for each in self._sides[0].all()] + self._pending[0].held()
 
     def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
         """What has ended at the watermark."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.errors import DataError
-from muntin.operators.graph import Graph, Key, Step, Streams, is_mixed
+from muntin.operators.graph import Graph, Step, Streams, is_mixed
+from muntin.operators.history import History, sources
 from muntin.operators.joins.join import WindowJoin
-from muntin.operators.joins.shared_join import JoinStore
 from muntin.operators.output import Arrivals, ChangeLog, Endings, Finals, Output
 from muntin.operators.relation import BEGINNING, RelationLeaf, RelationRows
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
+from muntin.operators.select import single
 from muntin.operators.state.calendar import CalendarChunk
 from muntin.operators.state.row_log import LogChunk
 from muntin.operators.state.segments import Segment
 from muntin.operators.state.snapshot import load, pack, unpack
 from muntin.operators.window_ends import Differences, WindowEnds
-from muntin.plan.operators import Node, RowFinal, RowPlan, leaves
+from muntin.plan.operators import RowFinal, RowPlan, leaves
 
 _CLASSES: dict[str, type] = {
     kind.__name__: kind for kind in (Rows, Changes, Segment, LogChunk, CalendarChunk)
@@ -56,6 +57,7 @@ class RowEngine:
         threads: As many threads as a large batch may take.
         assigned: Which joins share a store, as a snapshot says; decided here if not given.
         since: The first instant at which each query is complete, as a snapshot says.
+        newcomers: Queries that took rows of the past when they joined, as a snapshot says.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class RowEngine:
         threads: int = 1,
         assigned: Sequence[int] | None = None,
         since: Mapping[str, int] | None = None,
+        newcomers: Collection[str] = (),
     ) -> None:
         self.threads = threads
         self._watermarks = dict.fromkeys(plan.streams, ALWAYS)
@@ -71,11 +74,18 @@ class RowEngine:
         self._rows = dict.fromkeys(plan.streams, 0)
         self._results: dict[str, int] = {}
         self._since: dict[str, int] = {}
+        # The largest time of each stream when a query joined.
+        self._joined: dict[str, dict[str, int]] = {}
+        self._newcomers = set(newcomers)
+        # What newcomers have to say about the past, until the next batch.
+        self._early: dict[str, pa.Table] = {}
         self._outputs: dict[str, Output] = {}
         self._relations: dict[str, RelationRows] = {}
         self._is_closed = False
         self._plan = RowPlan(plan.streams, ())
-        self._install(plan, {}, (), assigned, since)
+        begin = {final.name: ALWAYS for final in plan.finals} | dict(since or {})
+        graph = Graph(plan, {}, begin, (), assigned, self._newcomers)
+        self._install(plan, graph, begin)
 
     @property
     def plan(self) -> RowPlan:
@@ -195,9 +205,11 @@ class RowEngine:
             shows = self._outputs[final.name]
             if isinstance(shows, WindowEnds):
                 shows.horizon = self._horizon(final)
-            table = shows.step(found, self._watermark(final.streams))
-            self._results[final.name] += table.num_rows
-            shown[final.name] = table
+            shown[final.name] = shows.step(found, self._watermark(final.streams))
+            self._results[final.name] += shown[final.name].num_rows
+        for name, early in self._early.items():
+            shown[name] = pa.concat_tables([early, shown[name]])
+        self._early = {}
         return shown
 
     def _horizon(self, final: RowFinal) -> int:
@@ -214,7 +226,7 @@ class RowEngine:
 
         Queries that stay are not changed by it. One that joins is complete from its first whole
         instant on: the largest time of all batches before, over the streams it reads, plus its
-        longest RANGE.
+        longest RANGE; or earlier, if operators that run keep the rows of its windows.
         """
         before = self._plan.streams
         if any(
@@ -226,45 +238,41 @@ class RowEngine:
             )
         self._watermarks = {name: self._watermarks.get(name, ALWAYS) for name in plan.streams}
         self._rows = {name: self._rows.get(name, 0) for name in plan.streams}
-        known = {step.key: step for step in self._graph.steps}
-        self._install(plan, known, self._graph.stores, None)
+        running = {final.name: final for final in self._plan.finals}
+        fresh = [final for final in plan.finals if running.get(final.name) != final]
+        names = {final.name for final in fresh}
+        kept = sources(self._graph, self._joined, self._watermark)
+        past = History.of(plan, fresh, kept, self._seen, self._watermark)
+        stays = self._newcomers & running.keys() - names
+        self._newcomers = stays | past.newcomers
+        known = {step.key: step for step in self._graph.steps if step.newcomer in {"", *stays}}
+        begin = self._since | past.since
+        stores = self._graph.stores
+        graph = Graph(plan, known, begin, stores, None, self._newcomers, past.steps, past.apart)
+        self._install(plan, graph, begin)
+        for name, changes in past.changes.items():
+            final = next(each for each in fresh if each.name == name)
+            self._early[name] = self._outputs[name].step(changes, self._watermark(final.streams))
+            self._results[name] += self._early[name].num_rows
 
-    def _install(
-        self,
-        plan: RowPlan,
-        known: Mapping[Key, Step],
-        stores: Sequence[JoinStore],
-        assigned: Sequence[int] | None,
-        since: Mapping[str, int] | None = None,
-    ) -> None:
+    def _install(self, plan: RowPlan, graph: Graph, begin: Mapping[str, int]) -> None:
+        """Run the operators of a plan; its queries are complete from some instants on."""
         finals = {final.name: final for final in plan.finals}
         before = {final.name: final for final in self._plan.finals}
-        fresh = [final for final in plan.finals if before.get(final.name) != final]
-        self._since |= {final.name: self._first_whole(final.root) for final in fresh}
-        self._since |= since or {}
-        self._graph = Graph(plan, known, self._since, stores, assigned)
-        self._plan = plan
+        self._graph, self._plan = graph, plan
         self._relations = {
             name: self._relations[name] if name in self._relations else RelationRows(each.schema)
             for name, each in plan.streams.items()
             if each.retroactive
         }
-        for final in fresh:
-            root = self._graph.steps[self._graph.roots[final.name]]
-            self._outputs[final.name] = output(final, root, self._since[final.name])
-            self._results[final.name] = 0
-        for name in [name for name in self._outputs if name not in finals]:
-            del self._outputs[name], self._since[name], self._results[name]
-
-    def _first_whole(self, root: Node) -> int:
-        """The first instant at which the rows of a query that joins now are complete.
-
-        An operator that it shares with others may hold older rows, but has shown them already.
-        """
-        read = leaves(root)
-        seen = max((self._seen.get(leaf.stream, ALWAYS) for leaf in read), default=ALWAYS)
-        longest = max((leaf.range for leaf in read if leaf.range is not None), default=1)
-        return ALWAYS if seen == ALWAYS else seen + longest
+        for name in [name for name, each in before.items() if finals.get(name) != each]:
+            del self._outputs[name], self._since[name], self._results[name], self._joined[name]
+            self._early.pop(name, None)
+        for name in [name for name, each in finals.items() if before.get(name) != each]:
+            root = graph.steps[graph.roots[name]]
+            self._since[name], self._joined[name] = begin[name], dict(self._seen)
+            self._outputs[name] = output(finals[name], root, begin[name])
+            self._results[name] = 0
 
     @property
     def statistics(self) -> RowStatistics:
@@ -304,6 +312,12 @@ class RowEngine:
             "rows": self._rows,
             "results": self._results,
             "since": self._since,
+            "joined": self._joined,
+            "newcomers": sorted(self._newcomers),
+            "early": {
+                name: [single(each) for each in table.columns]
+                for name, table in self._early.items()
+            },
             "closed": self._is_closed,
             "relations": {name: _kept(each) for name, each in self._relations.items()},
             "steps": [_kept(step.operator) for step in self._graph.steps],
@@ -328,7 +342,8 @@ class RowEngine:
             inside: Brings the segments that it has only the names of.
         """
         state: dict[str, Any] = unpack(data, _CLASSES, inside)
-        engine = cls(plan, assigned=state["assigned"], since=state["since"])
+        newcomers = state.get("newcomers", ())
+        engine = cls(plan, assigned=state["assigned"], since=state["since"], newcomers=newcomers)
         names = [final.name for final in plan.finals]
         if state["queries"] != names or len(state["steps"]) != len(engine._graph.steps):
             raise DataError(
@@ -338,6 +353,11 @@ class RowEngine:
         engine._watermarks, engine._seen = state["watermarks"], state["seen"]
         engine._rows, engine._results = state["rows"], state["results"]
         engine._is_closed = state["closed"]
+        # Who does not say when its queries joined might have lacked rows up to now.
+        engine._joined = state.get("joined", dict.fromkeys(names, state["seen"]))
+        schemas = {final.name: final.schema for final in plan.finals}
+        for name, columns in state.get("early", {}).items():
+            engine._early[name] = pa.Table.from_arrays(list(columns), schema=schemas[name])
         for name, held in state.get("relations", {}).items():
             load(engine._relations[name], held)
         for step, held in zip(engine._graph.steps, state["steps"], strict=True):

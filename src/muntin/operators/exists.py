@@ -40,6 +40,8 @@ class Presence:
         *("_pending", "_left", "_right", "_table", "_log", "_next"),
         *("_cover", "_head", "_after", "_before", "_shown", "_number"),
     )
+    # Of the right input only keys are kept.
+    HOLDS = 1
 
     def __init__(
         self,
@@ -74,6 +76,15 @@ class Presence:
     def kept(self) -> int:
         """How many rows are kept."""
         return len(self._left) + len(self._right) + sum(map(len, self._pending))
+
+    def held(self, place: int) -> list[Rows]:
+        """The rows kept of the left input, as they came."""
+        assert place == 0
+        left = self._left
+        slots = np.flatnonzero(left.ids >= 0)
+        columns = self._log.take(self._number[slots])
+        alive = Rows(columns, left.ids[slots], left.start[slots], left.natural[slots])
+        return [alive, *self._pending[0].held()]
 
     def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
         """What appears and disappears below the watermark."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,13 +55,15 @@ class Context:
     ends that see the value. Values that it has shown before it does not
     show again, so queries share it only with those that are complete from the same instant on:
     ``since`` is that. With ``ended``, rows that may end before their time are given once they have
-    ended, as nobody asks before.
+    ended, as nobody asks before. What a ``newcomer`` takes from the past is its own: this is the
+    name of the query, and empty for all others.
     """
 
     streams: Streams
     counted: bool
     since: int
     ended: bool
+    newcomer: str = ""
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Step:
 
     Attributes:
         key: What tells it from other operators of the plan.
+        node: What it stands for in the plan.
         operator: What runs, with its state.
         sources: The numbers of the steps it reads.
         clocks: For each source, the streams whose least watermark bounds its rows to come.
@@ -79,12 +82,19 @@ class Step:
     """
 
     key: Key
+    node: Node
     operator: Any
     sources: tuple[int, ...]
     clocks: tuple[Streams, ...]
     strict: bool
     lifetime: int
     stream: str | None = None
+
+    @property
+    def newcomer(self) -> str:
+        """The query that has it for itself, with what it took from the past; empty if none does."""
+        context = self.key[-1]
+        return context.newcomer if isinstance(context, Context) else ""
 
 
 class UnionAll:
@@ -119,6 +129,10 @@ class Graph:
         stores: Stores of the plan before, which joins share.
         assigned: Which store each join has that could share one, as `assigned` says of a graph;
             decided here if not given.
+        newcomers: The names of queries that have taken rows of the past.
+        replayed: Steps of those that join now, which have taken them already. Of equal steps,
+            those that are known have more.
+        apart: Joins that share no store.
     """
 
     def __init__(
@@ -128,13 +142,17 @@ class Graph:
         since: Mapping[str, int],
         stores: Sequence[JoinStore] = (),
         assigned: Sequence[int] | None = None,
+        newcomers: Collection[str] = (),
+        replayed: Mapping[Key, Step] | None = None,
+        apart: Collection[Join] = (),
     ) -> None:
         self._plan = plan
-        self._known = known
+        self._known = {**(replayed or {}), **known}
         nodes = shareable([final.root for final in plan.finals])
-        alone = {node for node in nodes if (node,) in known}
+        alone = {node for node in nodes if (node,) in known} | set(apart)
         if assigned is None:
-            self.stores = assign_stores(nodes, alone, stores, plan.streams)
+            seeded = {node for node in nodes if (node,) in (replayed or {})}
+            self.stores = assign_stores(nodes, alone, seeded, stores, plan.streams)
         else:
             self.stores = stores_of(nodes, assigned, plan.streams)
         self._shared = {node: store for store in self.stores for node in store.nodes}
@@ -145,7 +163,9 @@ class Graph:
         self.steps: list[Step] = []
         self.roots: dict[str, int] = {}
         for final in plan.finals:
-            self.roots[final.name] = self._add(final.root, _context(final, since[final.name]))
+            newcomer = final.name if final.name in newcomers else ""
+            context = _context(final, since[final.name], newcomer)
+            self.roots[final.name] = self._add(final.root, context)
 
     def below(self, root: int) -> set[int]:
         """The steps that a step reads, and itself."""
@@ -165,7 +185,9 @@ class Graph:
             return self._leaf(key, node)
         if isinstance(node, Join) and node in self._shared:
             shared = SharedJoin(node, self._shared[node])
-            return self._put(Step(key, shared, (), (), strict=False, lifetime=lifetime(node)))
+            clocks = tuple(frozenset((stream,)) for stream in self._shared[node].key.streams)
+            lived = lifetime(node)
+            return self._put(Step(key, node, shared, (), clocks, strict=False, lifetime=lived))
         if isinstance(node, Exists) and node.null_aware and node.negated:
             return self._add(_not_in(node), context)
         sources = [self._add(each, context) for each in inputs(node)]
@@ -179,11 +201,12 @@ class Graph:
             operator = _operator(node, held, context)
         clocks = self._clocks(node, held, context)
         strict = _is_strict(node, held, context)
-        return self._put(Step(key, operator, tuple(sources), clocks, strict, lifetime(node)))
+        return self._put(Step(key, node, operator, tuple(sources), clocks, strict, lifetime(node)))
 
     def _put(self, step: Step) -> int:
         before = self._known.get(step.key)
-        if before is not None:
+        # A join of a newcomer that has found a store is another operator now.
+        if before is not None and type(before.operator) is type(step.operator):
             step.operator = before.operator
         self.steps.append(step)
         return len(self.steps) - 1
@@ -192,7 +215,7 @@ class Graph:
         stream = self._plan.streams[node.stream]
         operator = RelationLeaf(node, stream) if node.retroactive else Leaf(node, stream)
         return self._put(
-            Step(key, operator, (), (), strict=node.retroactive, lifetime=lifetime(node),
+            Step(key, node, operator, (), (), strict=node.retroactive, lifetime=lifetime(node),
                  stream=node.feed)
         )  # fmt: skip
 
@@ -208,7 +231,7 @@ class Graph:
             clocks = self._clocks(join, held, context)
             lived = lifetime(join)
             self._numbers[key] = self._put(
-                Step(key, operator, tuple(sources), clocks, strict, lived)
+                Step(key, join, operator, tuple(sources), clocks, strict, lived)
             )
         return self._numbers[key]
 
@@ -224,7 +247,7 @@ class Graph:
         return (context.streams,) * len(held)
 
 
-def _context(final: RowFinal, since: int) -> Context:
+def _context(final: RowFinal, since: int, newcomer: str) -> Context:
     """How a query's operators run that take rows in order."""
     plain = final.slide is None and final.show == "rows"
     if has_whole(final.root) and not (plain and final.output != "changes"):
@@ -235,7 +258,8 @@ def _context(final: RowFinal, since: int) -> Context:
         )
     begun = since if has_distinct(final.root) else ALWAYS
     ended = plain and final.output == "final" and not final.internal and final.lasts is None
-    return Context(final.streams, final.counts, begun, ended and gives_ended(final.root))
+    given = ended and gives_ended(final.root)
+    return Context(final.streams, final.counts, begun, given, newcomer)
 
 
 def is_eager(node: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +10,11 @@ import pyarrow as pa
 from muntin._typing import Bools, Ints
 from muntin.errors import DataError
 from muntin.expressions import Bound, Evaluated, Evaluator
+from muntin.expressions.binding.bound import whole_column
+from muntin.expressions.tree import Column as ColumnNode
 from muntin.operators.rows import NEVER, Changes, Columns, Rows, take
 from muntin.plan.operators import Column, Select, StreamSchema, Windowed
+from muntin.plan.timeline import Timeline
 
 
 class Condition:
@@ -127,6 +130,39 @@ def table_of(columns: Columns, schema: pa.Schema, count: int) -> pa.Table:
     if not columns:
         return pa.table({"": pa.nulls(count)})
     return pa.Table.from_arrays(list(columns), names=schema.names)
+
+
+def derivable(wanted: Iterable[Bound], held: Iterable[Bound], timeline: Timeline) -> bool:
+    """Whether all of some expressions follow from others of the same rows, and from their times."""
+    known = {*held, *_time(timeline)}
+    return all(each in known or each.columns <= _plain(known).keys() for each in wanted)
+
+
+def derived(
+    wanted: Iterable[Bound], held: Mapping[Bound, pa.Array], timeline: Timeline, start: Ints
+) -> dict[Bound, pa.Array]:
+    """The values of those expressions that follow from others, and from the times of the rows."""
+    known = {each: timeline.from_ticks(start) for each in _time(timeline)} | dict(held)
+    plain = _plain(known)
+    found = {each: known[each] for each in wanted if each in known}
+    missing = [each for each in wanted if each not in known and each.columns <= plain.keys()]
+    if missing:
+        table = pa.table({name: known[each] for name, each in plain.items()})
+        evaluated = Evaluator(missing)(table if plain else pa.table({"": pa.nulls(start.size)}))
+        found |= {each: one.values for each, one in zip(missing, evaluated, strict=True)}
+    return found
+
+
+def _time(timeline: Timeline) -> list[Bound]:
+    """The time column, where ticks say all of it."""
+    kind = timeline.type
+    coarse = pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns")
+    return [] if coarse else [whole_column(pa.field(timeline.column, kind))]
+
+
+def _plain(known: Iterable[Bound]) -> dict[str, Bound]:
+    """Columns as they are, among expressions, by their names."""
+    return {each.root.name: each for each in known if isinstance(each.root, ColumnNode)}
 
 
 def truths(values: pa.Array) -> Bools:

@@ -202,8 +202,9 @@ class StreamGroup(Lifecycle, Askable):
     def add(self, queries: QueriesLike) -> None:
         """Let queries join, from the next batch on: all of them, or none if one is refused.
 
-        A query over rows is complete from its first whole instant on: the largest event time of
-        the streams it reads, plus its longest RANGE.
+        A query over rows is complete from its first whole instant on, which `progress` says: the
+        largest event time of the streams it reads, plus its longest RANGE, or earlier where other
+        queries keep the rows that it needs.
         """
         self._apply(statements_of(queries, [query.name for query in self._catalog]))
 
@@ -318,7 +319,10 @@ class StreamGroup(Lifecycle, Askable):
         streams = self._members.progress(self._watermarks.clocks, silent)
         rows, holder, gap = self._rows.statistics, self._watermarks.holder(), self._watermarks.gap()
         kept, results = dict(by_owner(rows.kept)), dict(by_owner(rows.results))
-        return GroupProgress(streams, holder, gap, kept, results, self._hot.hottest())
+        made = {each.pairs for each in self.row_plan().joined}
+        asked = [each.name for each in self.row_plan().finals if each.name not in made]
+        since = {name: self._rows.since(name) for name in asked}
+        return GroupProgress(streams, holder, gap, kept, results, self._hot.hottest(), since)
 
     def reached(self) -> dict[str, pa.Scalar]:
         """How far each row query has come: the least W of the streams it reads, as a time.

@@ -37,6 +37,8 @@ class GroupProgress:
         kept: Rows that operators keep, by row query.
         results: Rows shown so far, by row query.
         hot_keys: The keys that most of the recent rows have, by stream and what it is joined by.
+        since: The first instant that each row query answers wholly, in ticks; None for one that
+            has seen all rows.
     """
 
     streams: dict[str, StreamProgress]
@@ -45,6 +47,7 @@ class GroupProgress:
     kept: dict[str, int]
     results: dict[str, int]
     hot_keys: dict[str, tuple[HotKey, ...]] = field(default_factory=dict)
+    since: dict[str, int | None] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = []

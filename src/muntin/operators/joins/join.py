@@ -81,6 +81,8 @@ class WindowJoin:
     """
 
     STATE: tuple[str, ...] = ("_sides", "_next", "_exact")
+    # So many of its inputs it keeps as they came.
+    HOLDS = 6
 
     def __init__(self, node: Join, lifetimes: Sequence[int], *, partners: bool = False) -> None:
         types = [
@@ -110,6 +112,10 @@ class WindowJoin:
     def errors(self) -> int:
         """How often the residual condition failed."""
         return self._condition.errors
+
+    def held(self, place: int) -> list[Rows]:
+        """The rows kept of one input, as they came."""
+        return [each.rows for each in self._sides[place].all()]
 
     def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
         """The combinations that are complete with new rows of the inputs.

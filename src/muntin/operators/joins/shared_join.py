@@ -7,19 +7,18 @@ for the longest windows; each join then picks its pairs by two bits and the dist
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from muntin._compiled import compiled
 from muntin._typing import Bools, Ints
-from muntin.expressions import Bound, Evaluated, Evaluator
+from muntin.expressions import Bound
+from muntin.operators.joins.store_side import StoreSide, conditions
 from muntin.operators.rows import (
     NEVER,
-    NONE,
     Changes,
     Columns,
     Route,
@@ -28,9 +27,9 @@ from muntin.operators.rows import (
     in_threads,
     take,
 )
-from muntin.operators.select import Condition, failures, single, truths
+from muntin.operators.select import Condition
 from muntin.operators.state import keys
-from muntin.operators.state.segments import Segment, Segments, begins_of, lives_within, matches
+from muntin.operators.state.segments import Segment, begins_of, lives_within, matches
 from muntin.plan.operators import Join, StreamSchema, Windowed
 
 # So many conditions of one stream have a bit each.
@@ -64,110 +63,6 @@ def _key_columns(leaf: Windowed, places: Sequence[int]) -> tuple[Bound, ...]:
     return tuple(leaf.columns[place].value for place in places)
 
 
-def conditions(leaves: Iterable[Windowed]) -> list[Bound | None]:
-    """The conditions of some leaves, each once; None where a leaf has none."""
-    return list(dict.fromkeys(leaf.where for leaf in leaves))
-
-
-class _Side:
-    """One of the two streams: how its rows are read, and those that are kept."""
-
-    STATE = ("kept",)
-
-    def __init__(
-        self, leaves: Sequence[Windowed], key: Sequence[Bound], stream: StreamSchema
-    ) -> None:
-        self._timeline = stream.timeline
-        self._key = tuple(key)
-        # Failures of each condition, and of each column where a condition holds.
-        self._failures: Counter[Bound | tuple[Bound | None, Bound]] = Counter()
-        self._arrange(leaves)
-        self.kept = Segments(self._longest if self._longest < NEVER else 0)
-
-    def _arrange(self, leaves: Sequence[Windowed]) -> None:
-        self.wheres = conditions(leaves)
-        self.columns = list(
-            dict.fromkeys([*self._key, *(each.value for leaf in leaves for each in leaf.columns)])
-        )
-        self._longest = max(NEVER if leaf.range is None else leaf.range for leaf in leaves)
-        self._judge = Evaluator([where for where in self.wheres if where is not None])
-        self._project = Evaluator(self.columns)
-
-    def arrange(self, leaves: Sequence[Windowed]) -> None:
-        """Go on with other leaves: what they want of what is kept, as far as it is known."""
-        columns, wheres, longest = self.columns, self.wheres, self._longest
-        self._arrange(leaves)
-        bits = [wheres.index(each) if each in wheres else None for each in self.wheres]
-        for segments in self.kept.partitions.values():
-            segments[:] = [self._arranged(each, columns, bits) for each in segments]
-        if self._longest < longest:
-            self.kept = self.kept.shortened(self._longest)
-
-    def _arranged(
-        self, segment: Segment, columns: Sequence[Bound], bits: Sequence[int | None]
-    ) -> Segment:
-        held = dict(zip(columns, segment.rows.columns[:-1], strict=True))
-        known = segment.rows.columns[-1].to_numpy()
-        mask = np.zeros(len(segment), np.int64)
-        for bit, before in enumerate(bits):
-            if before is not None:
-                mask |= (known >> before & 1) << bit
-        arranged = [
-            held[each] if each in held else pa.nulls(len(segment), each.type)
-            for each in self.columns
-        ]
-        rows = replace(segment.rows, columns=(*arranged, pa.array(mask)))
-        return replace(segment, rows=rows).pick(np.flatnonzero(mask))
-
-    def read(self, batch: pa.Table | None) -> tuple[Segment, bool]:
-        """New rows that some leaf wants, in order of their keys; whether hashes prove equality."""
-        if batch is None or not batch.num_rows:
-            rows = Rows((*(pa.array([], each.type) for each in self.columns), pa.array(NONE)),
-                        NONE, NONE, NONE)  # fmt: skip
-            return Segment.of(NONE, rows), True
-        mask = self._mask(batch)
-        found = self._project(batch)
-        self._count_failures(found, mask)
-        values = tuple(each.values for each in found)
-        start = np.array(self._timeline.to_ticks(single(batch.column(self._timeline.column))))
-        width = len(self._key)
-        wanted = (mask != 0) & ~keys.has_null(values[:width], mask.size)
-        hashes, exact = keys.hash_columns(values[:width], mask.size)
-        end = np.full(start.size, NEVER)
-        if self._longest < NEVER:
-            end = np.minimum(start + self._longest, NEVER)
-        rows = Rows((*values, pa.array(mask)), start, start, end)
-        if wanted.all():
-            return Segment.of(hashes, rows), exact
-        chosen = np.flatnonzero(wanted)
-        return Segment.of(hashes[chosen], rows.take(chosen)), exact
-
-    def _mask(self, batch: pa.Table) -> Ints:
-        """A bit for each condition that a row satisfies."""
-        judged = iter(self._judge(batch))
-        mask = np.zeros(batch.num_rows, np.int64)
-        for bit, where in enumerate(self.wheres):
-            if where is None:
-                mask |= 1 << bit
-                continue
-            found = next(judged)
-            self._failures[where] += failures(found)
-            mask |= truths(found.values).astype(np.int64) << bit
-        return mask
-
-    def _count_failures(self, found: Sequence[Evaluated], mask: Ints) -> None:
-        for column, each in zip(self.columns, found, strict=True):
-            if each.errors is not None:
-                failed = mask[truths(each.errors)]
-                for bit, where in enumerate(self.wheres):
-                    self._failures[where, column] += int((failed >> bit & 1).sum())
-
-    def errors(self, leaf: Windowed) -> int:
-        """How often expressions failed that a leaf takes values from."""
-        judged = 0 if leaf.where is None else self._failures[leaf.where]
-        return judged + sum(self._failures[leaf.where, each.value] for each in leaf.columns)
-
-
 class JoinStore:
     """The rows of two streams, and the joins that read them.
 
@@ -187,7 +82,7 @@ class JoinStore:
         keys.check_alike(*types)
         self.key, self.nodes = key, list(nodes)
         self._sides = [
-            _Side(_leaves(nodes, i), key.keys[i], streams[key.streams[i]]) for i in range(2)
+            StoreSide(_leaves(nodes, i), key.keys[i], streams[key.streams[i]]) for i in range(2)
         ]
         self.threads = 1
         self._exact = True
@@ -239,6 +134,10 @@ class JoinStore:
             if len(segment):
                 side.kept.add(segment, others)
             side.kept.evict(others)
+
+    def held(self, leaf: Windowed, place: int) -> list[Rows]:
+        """The rows of one stream that are kept and that a leaf of one of the joins takes."""
+        return self._sides[place].held(leaf)
 
     def changes(self, node: Join) -> Changes:
         """What the last batch gave to a join, told once."""
@@ -333,6 +232,7 @@ class SharedJoin:
     """One of the joins that share a store."""
 
     STATE = ("_next",)
+    HOLDS = 2
 
     def __init__(self, node: Join, store: JoinStore) -> None:
         self._node, self._store = node, store
@@ -348,6 +248,15 @@ class SharedJoin:
     def errors(self) -> int:
         """How often an expression of the join or of its leaves failed."""
         return self._store.errors(self._node) + self._condition.errors
+
+    @property
+    def store(self) -> JoinStore:
+        """The rows of both streams."""
+        return self._store
+
+    def held(self, place: int) -> list[Rows]:
+        """The rows kept of one input."""
+        return self._store.held(_two(self._node)[place], place)
 
     def step(self, inputs: Sequence[Changes], bounds: Sequence[int]) -> Changes:
         """The pairs that the store has found for this join."""

@@ -32,13 +32,14 @@ def stores_of(
 def assign_stores(
     nodes: Sequence[Join],
     alone: Collection[Join],
+    seeded: Collection[Join],
     before: Sequence[JoinStore],
     streams: Mapping[str, StreamSchema],
 ) -> list[JoinStore]:
     """The stores that go on, with joins that leave and come, and further ones.
 
     Joins of one key share a store if there are at least two. One that has had its own rows so far
-    stays alone.
+    stays ``alone``, and so does one that is ``seeded`` with rows of the past, if it finds no store.
     """
     wanted = set(nodes)
     kept = {id(store): [node for node in store.nodes if node in wanted] for store in before}
@@ -52,6 +53,8 @@ def assign_stores(
         if key is None or node in held or node in alone:
             continue
         home = next((each for each in stores if each.key == key and each.has_room(node)), None)
+        if home is None and node in seeded:
+            continue
         if home is None:
             fresh.setdefault(key, []).append(node)
         else:

@@ -33,6 +33,8 @@ class StrictJoin(WindowJoin):
         *("_pending", "_members", "_free", "_size", "_heads", "_nexts", "_ids", "_ends", "_uses"),
         "_dead",
     )
+    # None: some of its rows wait, or may end early.
+    HOLDS = 0
 
     def __init__(self, node: Join, lifetimes: Sequence[int], *, partners: bool = False) -> None:
         super().__init__(node, lifetimes, partners=partners)

@@ -27,6 +27,10 @@ class Pending:
     def __len__(self) -> int:
         return sum(map(len, self._runs))
 
+    def held(self) -> list[Rows]:
+        """The rows that wait."""
+        return list(self._runs)
+
     def release(self, changes: Changes, watermark: int) -> Changes:
         """The rows that begin before the watermark, in order of start, then of end, and ends."""
         rows = changes.born

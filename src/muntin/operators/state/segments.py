@@ -99,9 +99,9 @@ class Segment:
             return self
         return replace(self, by_end=order_of_times(self.end).astype(np.int32))
 
-    def shortened(self, longest: int) -> Segment:
-        """The segment with rows that live no longer than that."""
-        end = np.minimum(self.end, self.start + longest)
+    def resized(self, lifetime: int) -> Segment:
+        """The segment with rows that all live that long."""
+        end = np.minimum(self.start + lifetime, NEVER)
         return self._indexed(self.hashes, replace(self.rows, end=end))
 
     def pick(self, places: Ints) -> Segment:
@@ -195,11 +195,11 @@ class Segments:
             for segment in segments:
                 self._put(wider, segment)
 
-    def shortened(self, lifetime: int) -> Segments:
-        """The same rows where none lives longer than that."""
-        found = Segments(lifetime)
+    def resized(self, lifetime: int) -> Segments:
+        """The same rows where all live that long; ``NEVER`` is for ever."""
+        found = Segments(lifetime if lifetime < NEVER else 0)
         for segment in self.all():
-            found.add(segment.shortened(lifetime), ALWAYS)
+            found.add(segment.resized(lifetime), ALWAYS)
         return found
 
     @property

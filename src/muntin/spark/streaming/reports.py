@@ -78,6 +78,8 @@ class BucketReport:
             family.
         gaps: Where the windows without rows begin that are still to be shown, by query.
         hot: By feed, how many rows were looked at, and their keys.
+        since: By query over rows, the first instant that it answers wholly, where queries have
+            joined with this batch.
     """
 
     bucket: int
@@ -96,6 +98,7 @@ class BucketReport:
     spread: dict[int, bytes] = field(default_factory=dict)
     gaps: dict[str, int] = field(default_factory=dict)
     hot: dict[str, tuple[int, Counter[Key]]] = field(default_factory=dict)
+    since: dict[str, int | None] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The report as bytes."""
@@ -162,6 +165,11 @@ class BatchReport:
     def tokens(self) -> list[str]:
         """What the state after the batch is known by, in the order of buckets."""
         return [report.token for report in sorted(self.buckets, key=lambda each: each.bucket)]
+
+    @property
+    def since(self) -> dict[str, int | None]:
+        """The first instant that each query over rows answers wholly; empty where none joined."""
+        return next((report.since for report in self.buckets if report.since), {})
 
     def covers(self, total: int) -> bool:
         """Whether each of so many buckets reported once, and had its results written."""

@@ -37,6 +37,7 @@ _COUNTED = {
     "row_state": "the plan of rows:",
 }
 _OF_ROWS = ("row_plan", "row_before", "row_state")
+_ROWS_ONLY = (*_OF_ROWS, "since")
 _OF_ALL = ("results", "errors", "row_state")
 _NAME = re.compile(r"(\d{20})\.(record|outcome)\.json")
 _Each = TypeVar("_Each", "StreamRecord", "StreamOutcome")
@@ -175,6 +176,8 @@ class BatchOutcome:
         files: The files of state that the next batch may read: the batches of each partition.
         aggregations: Those of rows, along time and along cells.
         row_state: The name of the plan that the state of queries over rows is of.
+        since: The first instant that each query over rows answers wholly, in ticks; None for one
+            that has seen all rows.
     """
 
     batch: int = -1
@@ -188,6 +191,7 @@ class BatchOutcome:
     files: Sequence[Sequence[int]] = ()
     aggregations: Sequence[int] = (0, 0, 0)
     row_state: str | None = None
+    since: dict[str, int | None] | None = None
 
     @property
     def rows(self) -> int:
@@ -200,6 +204,9 @@ class BatchOutcome:
             self,
             results={name: n for name, n in self.results.items() if name in names},
             errors={name: n for name, n in self.errors.items() if name in names},
+            since=None
+            if self.since is None
+            else {name: instant for name, instant in self.since.items() if name in names},
         )
 
     def to_content(self) -> dict[str, Any]:
@@ -219,7 +226,7 @@ def _with_streams(content: dict[str, Any]) -> dict[str, Any]:
     Nothing is said about queries over rows where there are none.
     """
     streams = content.pop("streams")
-    for name in _OF_ROWS:
+    for name in _ROWS_ONLY:
         if name in content and content[name] is None:
             del content[name]
     return {**content, **streams[0]} if len(streams) == 1 else {**content, "streams": streams}

@@ -364,6 +364,7 @@ class BatchRunner:
                 cell + counts.cell_aggregations,
             ],
             record.row_plan if reports else before.row_state,
+            reports.since or before.since,
         ).without_others(names)
 
 

@@ -209,6 +209,7 @@ class Run(Askable):
             batch_rows=timing.rows,
             batch_seconds=timing.seconds,
             streams=streams,
+            since=dict(outcome.since or {}),
             hot_keys=self._runner.hot.hottest,
             split_keys=self._runner.hot.splitting,
         )

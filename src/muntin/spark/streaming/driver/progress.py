@@ -49,6 +49,8 @@ class RunProgress(Counts):
         batch_rows: Rows of the last batch.
         batch_seconds: How long the last batch took on the driver.
         streams: Each stream by its name; one that has none is called ``stream``.
+        since: The first instant that each query over rows answers wholly, in ticks; None for one
+            that has seen all rows.
         hot_keys: The keys that most of the recent rows have, by stream and what it is joined by;
             from a sample of rows since the last start.
         split_keys: The keys that ``skew = 'replicate'`` splits, by the streams that it joins.
@@ -65,6 +67,7 @@ class RunProgress(Counts):
     batch_rows: int
     batch_seconds: float
     streams: Mapping[str, StreamProgress] = field(default_factory=dict)
+    since: Mapping[str, int | None] = field(default_factory=dict)
     hot_keys: Mapping[str, tuple[HotKey, ...]] = field(default_factory=dict)
     split_keys: Mapping[str, tuple[KeySplit, ...]] = field(default_factory=dict)
 

@@ -211,6 +211,14 @@ class RowBucket:
         return _answers(operators.close(), operators.errors - before)
 
     @property
+    def since(self) -> dict[str, int | None]:
+        """By query, the first instant that it answers wholly, where queries have joined now."""
+        if not self._is_joined or self._operators is None:
+            return {}
+        engine = self._operators.engine
+        return {final.name: engine.since(final.name) for final in self._routed.finals}
+
+    @property
     def _routed(self) -> RoutedPlan:
         return self._job.row_plan(self._plan)
 

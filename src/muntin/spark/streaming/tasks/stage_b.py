@@ -48,10 +48,11 @@ class StateStage:
         shares: dict[str, bytes] = {}
         spread: dict[int, bytes] = {}
         gaps: dict[str, int] = {}
+        since: dict[str, int | None] = {}
         if buckets.is_shared(bucket):
             kept = RowBucket(job, buckets, bucket, stored.getOption)
             answered = kept.answer([Parcel.of_bytes(blob) for blob in news.blobs], news.latest)
-            shares, gaps = answered.shares, answered.gaps
+            shares, gaps, since = answered.shares, answered.gaps, kept.since
         else:
             kept = Bucket(job, buckets, bucket, stored.getOption)
             answered = kept.answer(news.blobs, seen.latest)
@@ -79,6 +80,7 @@ class StateStage:
             spread=spread,
             gaps=gaps,
             hot=seen.hot,
+            since=since,
         )
         waiting.tables[bucket] = dict(answered.tables)
         if len(waiting.tables) == buckets.beside(bucket):
