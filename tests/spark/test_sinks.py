@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from muntin import sinks
@@ -91,3 +95,40 @@ def test_a_run_refuses_to_go_on_without_its_results(spark: Any, tmp_path: Path) 
     start()
     assert sinks.read(aside)["late_rows"].num_rows == 2 * early.num_rows
     assert_same_rows(sinks.read(out)["n"], expected(batches, [query] * 3)["n"])
+
+
+def test_many_numbers_and_times_are_read_by_every_engine(spark: Any, tmp_path: Path) -> None:
+    """Columns of a large file have encodings of their own, which all readers know."""
+    count = 20_000
+    chance = np.random.default_rng(3)
+    lowest, highest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    moments = chance.integers(0, 10**15, count)
+    columns = {
+        "at": pa.array(moments).cast(pa.timestamp("us", "UTC")),
+        "day": pa.array((moments % 40_000).astype(np.int32)).cast(pa.date32()),
+        "wide": chance.integers(lowest, highest, count),
+        "near": np.arange(count, dtype=np.int32),
+        "few": chance.integers(0, 5, count),
+        "share": chance.random(count),
+        "word": [f"w{number}" for number in chance.integers(0, 10**9, count)],
+    }
+    table = pa.table({name: pa.array(each) for name, each in columns.items()})
+    gaps = pa.table({"at": pa.nulls(7, table.schema.field("at").type)})
+    table = pa.concat_tables([table, gaps], promote_options="default")
+    sink = sinks.parquet(tmp_path / "out")
+    sink.commit(0, sink.writer().write(0, 0, {"q": table}))
+    (path,) = sinks.read(tmp_path / "out").files("q")
+    metadata = pq.ParquetFile(path).metadata.row_group(0)
+    encodings = {metadata.column(i).path_in_schema: metadata.column(i).encodings for i in range(7)}
+    differing = {name for name, each in encodings.items() if "DELTA_BINARY_PACKED" in each}
+    assert differing == {"at", "day", "wide", "near"}
+    assert "RLE_DICTIONARY" in encodings["few"]
+    assert_same_rows(sinks.read(tmp_path / "out")["q"], table)
+    order = [(name, "ascending") for name in ("near", "wide")]
+    expected = table.sort_by(order)
+    for found in (
+        spark.read.parquet(str(path)).toArrow(),
+        duckdb.sql(f"SELECT * FROM '{path}'").to_arrow_table(),
+        pl.read_parquet(path).to_arrow(),
+    ):
+        assert found.sort_by(order).cast(table.schema).equals(expected)

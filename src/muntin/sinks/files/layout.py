@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -169,7 +170,7 @@ def write_data(root: Path, path: Path, query: str, table: pa.Table, *, lasts: bo
     if is_small:
         pq.write_table(table, stream, use_dictionary=False, compression="none")
     else:
-        pq.write_table(table, stream, use_dictionary=_repeating(table), compression="zstd")
+        pq.write_table(table, stream, compression="zstd", **_encodings(table))
     content = stream.getvalue()
     with path.open("xb") as file:
         file.write(content)
@@ -178,21 +179,30 @@ def write_data(root: Path, path: Path, query: str, table: pa.Table, *, lasts: bo
     return FileEntry(query, relative, table.num_rows, content.size, columns, _checksum(content))
 
 
-def _repeating(table: pa.Table) -> list[str] | bool:
-    """The columns that are worth a dictionary: of a sample, half of the values are repeated.
+def _encodings(table: pa.Table) -> dict[str, Any]:
+    """How columns are written: with a dictionary if, of a sample, half of the values are repeated.
 
-    For others it costs more than all the rest, and makes files larger. Columns inside of others
-    have it as Parquet has it by itself.
+    For others it costs more than all the rest, and makes files larger. Differences of numbers and
+    times take few bits, which a compressor has little to do with. Columns inside of others have
+    what Parquet has by itself.
     """
     if any(pa.types.is_nested(field.type) for field in table.schema):
-        return True
+        return {}
     step = max(table.num_rows // _SAMPLE, 1)
     chosen = pa.array(range(0, table.num_rows, step))
-    return [
+    repeating = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)
         if 2 * len(column.take(chosen).unique()) <= len(chosen)
     ]
+    numbers = {field.name for field in table.schema if _is_whole(field.type)}
+    differences = dict.fromkeys(numbers.difference(repeating), "DELTA_BINARY_PACKED")
+    return {"use_dictionary": repeating, "column_encoding": differences or None}
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    tests = pa.types.is_integer, pa.types.is_timestamp, pa.types.is_date
+    return any(is_of(kind) for is_of in tests)
 
 
 def read_data(root: Path, entry: FileEntry) -> pa.Table:
