@@ -201,6 +201,13 @@ def test_any_workers_and_attempts_give_the_rows_of_one_engine(seed: int, tmp_pat
     check(seed, tmp_path)
 
 
+@pytest.mark.parametrize("light", [0, 30, 10**9])
+def test_bases_instead_of_news(light: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # None is light, some are, all are.
+    monkeypatch.setattr(row_bucket, "_LIGHT", light)
+    check(200, tmp_path)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_keys_that_all_hash_together(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

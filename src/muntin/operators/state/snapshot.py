@@ -50,8 +50,13 @@ def pack(
     blobs = _Blobs(outside, is_dense)
     text = json.dumps(_encode(state, names, blobs), separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    body = b"".join([_LENGTH.pack(len(text)), text, *blobs.parts])
-    return _HEAD.pack(_MAGIC, zlib.crc32(body), len(body)) + body
+    length = _LENGTH.pack(len(text))
+    checksum = 0
+    for part in (length, text, *blobs.parts):
+        checksum = zlib.crc32(part, checksum)
+    head = _HEAD.pack(_MAGIC, checksum, len(length) + len(text) + blobs.size)
+    # Parts lie where they are until they are copied here, once.
+    return b"".join((head, length, text, *blobs.parts))
 
 
 def unpack(
@@ -108,7 +113,7 @@ class _Blobs:
     def __init__(self, outside: Callable[[Any], str | None] | None, is_dense: bool) -> None:
         self.outside = outside or (lambda value: None)
         self.is_dense = is_dense
-        self.parts: list[bytes] = []
+        self.parts: list[Any] = []
         self.size = 0
         # Where arrays lie that were written, with themselves, so that nothing else takes their id.
         self._arrays: dict[int, tuple[dict[str, Any], Any]] = {}
@@ -123,17 +128,19 @@ class _Blobs:
     def _placed(self, value: Any) -> dict[str, Any]:
         head = [value.dtype.str, value.shape]
         if not self.is_dense or value.nbytes < _SMALL:
-            return {"array": [*head, self.add(value.tobytes())]}
+            data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+            return {"array": [*head, self.add(data, value.nbytes)]}
         # Numbers of one size differ in few of their bytes: those of a place lie together.
         lanes = np.ascontiguousarray(value).view(np.uint8).reshape(-1, value.itemsize).T
         data = _CODEC.compress(np.ascontiguousarray(lanes), asbytes=True)
-        return {"dense": [*head, self.add(data), len(data)]}
+        return {"dense": [*head, self.add(data, len(data)), len(data)]}
 
-    def add(self, data: bytes) -> int:
+    def add(self, data: Any, size: int) -> int:
+        """Put so many bytes behind the others; where they begin."""
         begin = self.size
-        padding = -len(data) % 8
+        padding = -size % 8
         self.parts.extend((data, bytes(padding)))
-        self.size += len(data) + padding
+        self.size += size + padding
         return begin
 
 
@@ -147,7 +154,7 @@ def _encode(value: Any, names: Mapping[type, str], blobs: _Blobs) -> Any:
         return blobs.array(value)
     if isinstance(value, pa.Array):
         data = _column_bytes(value, is_dense=blobs.is_dense)
-        return {"column": [blobs.add(data), len(data)]}
+        return {"column": [blobs.add(data, data.size), data.size]}
     if isinstance(value, list | tuple):
         return {type(value).__name__: [inner(each) for each in value]}
     if isinstance(value, dict):
@@ -210,13 +217,13 @@ class _Reader:
         return self.arrays[key]
 
 
-def _column_bytes(column: pa.Array, *, is_dense: bool) -> bytes:
+def _column_bytes(column: pa.Array, *, is_dense: bool) -> pa.Buffer:
     batch = pa.record_batch([column], names=[""])
     sink = pa.BufferOutputStream()
     how = pa.ipc.IpcWriteOptions(compression=_CODEC if is_dense else None)
     with pa.ipc.new_stream(sink, batch.schema, options=how) as writer:
         writer.write_batch(batch)
-    return bytes(sink.getvalue())
+    return sink.getvalue()
 
 
 def _column_of(data: memoryview) -> pa.Array:

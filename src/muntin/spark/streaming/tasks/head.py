@@ -58,6 +58,7 @@ class Head:
         news: What came since, and a little before, by batch.
         dropped: The last batch whose news are not there any more.
         line: The batches that wrote the state last, and the name that each gave it.
+        is_light: Whether a base is written instead of news, as the last one took few bytes.
     """
 
     plan: str
@@ -71,6 +72,7 @@ class Head:
     news: list[Piece] = field(default_factory=list)
     dropped: int = -1
     line: list[tuple[int, str]] = field(default_factory=list)
+    is_light: bool = False
 
     def to_bytes(self) -> bytes:
         """The head as bytes, with a checksum in front."""

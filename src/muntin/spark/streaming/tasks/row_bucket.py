@@ -4,7 +4,8 @@ The state is a *base*, what the operators keep at the end of a batch, *segments*
 it names, and the *news* since: the rows that each batch brought, with the watermarks it reached. A
 segment is written once, when a base first names it, and left out when all its rows have ended. A
 worker that does not have the state in its memory reads the base, maps the segments, of which it
-reads what it looks at, and feeds the operators the news, whose results were given before.
+reads what it looks at, and feeds the operators the news, whose results were given before. Where a
+base takes about as many bytes as the news, each batch writes one instead: nothing is done again.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ _MOST_NEWS = 32
 # Slices of the sides of joins are written with every base: not more often than so many times
 # what came in, unless the news are that many times too many.
 _FEW_WRITES = 4
+# A base is light that takes no more than so many times the bytes of the news it stands for. Rows in
+# segments, which are written sooner or later, take about four times what they take on their way.
+_LIGHT = 6
 _OTHER_VERSION = (
     "go on with the version of Muntin that wrote it, or start with an empty checkpoint and another "
     "folder for results"
@@ -99,6 +103,11 @@ class _News:
     batch: int
     times: _Times
     packets: list[dict[str, bytes]]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its rows."""
+        return sum(len(data) for packet in self.packets for data in packet.values())
 
 
 @dataclass
@@ -318,20 +327,32 @@ class RowBucket:
         if not self._is_changed or operators is None:
             return
         self._written = uuid4().hex
-        is_rebased = self._is_joined or self._wants_base()
-        if not self._is_joined:
+        if self._is_joined or head.is_light or self._wants_base():
+            self._rebase(writer, operators)
+        else:
             data = pickle.dumps(self._news, protocol=5)
             head.news.append(self._put(writer, "news", data))
-        if is_rebased:
-            head.plan = self._plan
-            base = self._put(writer, "base", self._snapshot(writer, operators))
-            head.rebase(base, keep=not self._is_joined)
         head.holds = True
         self.token = self._token(results)
         head.wrote(self._job.record.batch, self._written)
         if self._job.cache:
             kept = KeptState(self._written, head.plan, operators, head.size)
             worker_states.put((self._job.run, self._bucket), kept, self._job.cache << 20)
+
+    def _rebase(self, writer: StateWriter, operators: _Operators) -> None:
+        """Write a base, which the next batch does too if this one is light.
+
+        That follows from what this attempt leaves, so that all attempts at the next batch agree.
+        """
+        head, batch = self.head, self._job.record.batch
+        brought = sum(piece.size for piece in head.unmerged)
+        brought += 0 if self._news is None else self._news.size
+        head.plan = self._plan
+        base = self._put(writer, "base", self._snapshot(writer, operators))
+        # No operators from before it are caught up: they do not know which segments are written.
+        head.rebase(base, keep=False)
+        written = sum(piece.size for piece in head.pieces() if piece.batch == batch)
+        head.is_light = written <= _LIGHT * brought
 
     def _wants_base(self) -> bool:
         """Whether the news outweigh what is written with a base, or are too many to read."""
