@@ -11,7 +11,7 @@ from muntin._compiled import compiled
 from muntin._typing import Ints
 from muntin.operators.rows import ALWAYS, NONE, Changes, Columns, Route, Rows
 from muntin.operators.state import keys
-from muntin.operators.state.live_rows import by_end, ending
+from muntin.operators.state.live_rows import ending
 from muntin.operators.state.newest import Found, Newest, all_of, newest_of
 from muntin.operators.state.pending import Pending
 from muntin.operators.state.radix_sort import order_of
@@ -76,7 +76,7 @@ class Pieces:
         latest = latest[changed]
         records = Rows(values, latest, latest, shown[changed])
         # What ends at the watermark may go on: it is over once that is passed.
-        self._records.keep(by_end(touched.hashes[changed], records), watermark - 1)
+        self._records.keep(Segment.of(touched.hashes[changed], records), watermark - 1)
         self._shown += int(is_shown.sum() - (before.end > ALWAYS).sum())
         self._records.compact(self._shown, watermark)
         self._reached = watermark

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.expressions import Bound, Evaluator
-from muntin.operators.state.keys import hash_columns
+from muntin.operators.rows import take
+from muntin.operators.state.keys import has_null, hash_columns
 
 # Rows of a batch that are looked at, keys that are counted, and after how many rows half of all
 # counts are forgotten.
@@ -91,9 +92,10 @@ class KeySample:
             return
         columns = tuple(each.values for each in self._key(chosen))
         hashes, _ = hash_columns(columns, chosen.num_rows)
-        listed = zip(*(each.to_pylist() for each in columns), strict=True)
-        self.counts.update(
-            Key(", ".join(map(str, values)), hashed)
-            for values, hashed in zip(listed, hashes.tolist(), strict=True)
-            if None not in values
-        )
+        whole = np.flatnonzero(~has_null(columns, chosen.num_rows))
+        found, first, counts = np.unique(hashes[whole], return_index=True, return_counts=True)
+        # Only the most frequent become text: whoever puts counts together keeps no more.
+        most = np.argsort(-counts, kind="stable")[:_KEYS]
+        texts = zip(*(each.to_pylist() for each in take(columns, whole[first[most]])), strict=True)
+        for values, hashed, count in zip(texts, found[most].tolist(), counts[most], strict=True):
+            self.counts[Key(", ".join(map(str, values)), hashed)] += int(count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from muntin._compiled import compiled
 from muntin._typing import Ints
 from muntin.operators.rows import NONE, Changes, Rows, concat
 
@@ -36,9 +37,7 @@ class Pending:
         rows = changes.born
         ended, at = self._ends(changes, watermark)
         if len(rows):
-            order = np.lexsort((rows.end, rows.start))
-            in_order = order.size < 2 or bool((np.diff(order) > 0).all())
-            self._runs.append(rows if in_order else rows.take(order))
+            self._runs.append(_in_order(rows))
         due, kept = [], []
         for run in self._runs:
             cut = int(np.searchsorted(run.start, watermark))
@@ -63,10 +62,16 @@ class Pending:
         return ended[due], at[due]
 
 
+def _in_order(rows: Rows) -> Rows:
+    """The rows in order of start, then of end; most come so."""
+    if is_in_order(rows.start, rows.end):
+        return rows
+    return rows.take(np.lexsort((rows.end, rows.start)))
+
+
 def _sorted(runs: list[Rows]) -> Rows:
-    """The rows of some runs in order of start, then of end."""
-    rows = concat(runs)
-    return rows if len(runs) == 1 else rows.take(np.lexsort((rows.end, rows.start)))
+    """The rows of some runs, each in order, in order."""
+    return runs[0] if len(runs) == 1 else _in_order(concat(runs))
 
 
 def _merged(runs: list[Rows]) -> list[Rows]:
@@ -74,3 +79,12 @@ def _merged(runs: list[Rows]) -> list[Rows]:
     by_size = sorted(runs, key=len)
     half = len(runs) // 2
     return [*by_size[half:], _sorted(by_size[:half])]
+
+
+@compiled
+def is_in_order(start: Ints, end: Ints) -> bool:
+    """Whether rows are in order of start, then of end."""
+    for i in range(1, start.size):
+        if start[i] < start[i - 1] or (start[i] == start[i - 1] and end[i] < end[i - 1]):
+            return False
+    return True

@@ -154,7 +154,7 @@ class Segments:
         """Keep those rows of a segment that have not ended at the watermark."""
         places = np.flatnonzero(segment.end > watermark)
         numbers = self._numbers(segment.end[places])
-        touched = np.unique(numbers).tolist()
+        touched = _each_once(numbers)
         for number in touched:
             self._put(number, segment.pick(places[numbers == number]))
         self._settle(touched)
@@ -221,6 +221,16 @@ class Segments:
         for number in over:
             if number != _NO_PARTITION:
                 del self.partitions[number]
+
+
+def _each_once(numbers: Ints) -> list[int]:
+    """The numbers that occur, in order; few partitions lie close together."""
+    if not numbers.size:
+        return []
+    first, last = int(numbers.min()), int(numbers.max())
+    close = last - first <= numbers.size
+    found = first + np.flatnonzero(np.bincount(numbers - first)) if close else np.unique(numbers)
+    return [int(each) for each in found]
 
 
 def first_to_merge(sizes: list[int], fan_out: int = _FAN_OUT) -> int:

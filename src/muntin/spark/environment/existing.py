@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from muntin.spark.environment.doctor import Finding, Findings, check_packages
@@ -56,8 +57,14 @@ def check_session(session: SparkSession) -> Findings:
     found = Findings([_check_running(session)])
     if found.ok:
         found.extend(check(session) for check in checks[1:])
-        found.extend(check_packages())
+        found.extend(_packages())
     return found
+
+
+@cache
+def _packages() -> tuple[Finding, ...]:
+    """The packages of this process, which has looked at them once."""
+    return tuple(check_packages())
 
 
 def require_session(session: SparkSession) -> SparkSession:
