@@ -16,6 +16,7 @@ from muntin import sinks
 from muntin.api import run
 from muntin.errors import DataError
 from muntin.spark.streaming.driver.handle import Run
+from muntin.testing import row_oracle as oracle
 from spark.folder_stream import PATIENCE, FolderStream, wait_for_batches
 from spark.test_several_streams import outcome
 
@@ -152,6 +153,30 @@ def test_row_queries_beside_aggregates_to_the_end(spark: Any, tmp_path: Path) ->
     progress = started.progress()
     assert progress.results == {name: len(table) for name, table in both.results().items()}
     assert progress.streams["orders"].rows == 120
+
+
+def test_a_live_table_is_the_answer_at_the_last_row_after_a_flush(
+    spark: Any, tmp_path: Path
+) -> None:
+    rng = random.Random(4)
+    both = Both(spark, tmp_path, PAID + CHANGES)
+    for batch in zip(cut(orders(rng, 120, 180), 3), cut(payments(rng, 90, 180), 3), strict=True):
+        both.put(*batch)
+    sink = sinks.duckdb(tmp_path / "live.duckdb", live=True)
+    done = both.start(sink=sink, trigger="available_now")
+    assert done.await_termination(PATIENCE)
+    done.stop(flush=True)
+    found, local = sinks.duckdb(tmp_path / "live.duckdb", live=True), both.close()
+    lives = {"paid": local["paid"], "open_orders": oracle.replayed(local["open_orders"])}
+    reached = both.local.reached()
+    for name, table in lives.items():
+        rows = [row for row in table.to_pylist() if row["valid_from"] <= reached[name].as_py()]
+        alive = [row for row in rows if row["valid_to"] > reached[name].as_py()]
+        assert alive, name
+        ids = Counter(row["id"] for row in found.table(name).to_pylist())
+        assert ids == Counter(row["id"] for row in alive), name
+    latest = max(row["valid_from"] for row in lives["paid"].to_pylist())
+    assert reached["paid"].as_py() >= latest
 
 
 # Groups of one bucket, groups of all, rows without partners, pairs.

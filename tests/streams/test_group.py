@@ -127,6 +127,12 @@ def test_idle_streams_hold_nobody_back(monkeypatch: pytest.MonkeyPatch) -> None:
     # What comes after all is late like any other row.
     stream.feed(payments((20, 7, 5.0)), "payments")
     assert stream.progress().streams["payments"].late_rows == 1
+    # It is a row all the same: the stream is not silent any more, and catches up.
+    assert not stream.progress().streams["payments"].idle
+    now[0] = 31_000_000
+    stream.feed(orders((60, 3, 5.0)), "orders")
+    stream.feed(payments((55, 9, 5.0)), "payments")
+    assert stream.progress().streams["payments"].late_rows == 1
 
 
 def test_silence_is_by_stream_and_the_clock_may_move_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,11 @@ class Watermarks:
         found = [self.clocks[name].watermark for name in names]
         return None if None in found else min(each for each in found if each is not None)
 
+    def largest(self, names: Iterable[str]) -> int | None:
+        """The largest event time of some streams; None before their first row."""
+        found = [self.clocks[name].seen for name in names]
+        return max((each for each in found if each is not None), default=None)
+
     def holder(self) -> str | None:
         """The stream that holds the others back: the one with the least W, if W differ."""
         if len({each.watermark for each in self.clocks.values()}) < 2:

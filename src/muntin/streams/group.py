@@ -101,6 +101,7 @@ class StreamGroup(Lifecycle, Askable):
         first = next(iter(engines.values())).plan.source
         self._restore = read_frame(first.empty_table()).restore
         self._warning = HolderWarning()
+        self._over = False
         self._keepers = Keepers({name: keeper_of(each) for name, each in engines.items()})
         self._slices = GroupSlices(engines)
         self._asking = asking_of(
@@ -328,13 +329,15 @@ class StreamGroup(Lifecycle, Askable):
         """How far each row query has come: the least W of the streams it reads, as a time.
 
         For sinks with live tables, before a batch is delivered: ``sink.reach(stream.reached())``.
-        Queries that wait for a stream's first row are missing.
+        Queries that wait for a stream's first row are missing. Once the stream is closed it is the
+        largest event time: no row comes any more, so all is known up to the last one.
         """
         found = {}
         for final in self._rows.plan.finals:
-            least = self._watermarks.least(final.streams - self._relations.keys())
-            if least is not None:
-                found[final.name] = final.timeline.from_ticks(np.array([least]))[0]
+            read = final.streams - self._relations.keys()
+            mark = self._watermarks.largest(read) if self._over else self._watermarks.least(read)
+            if mark is not None:
+                found[final.name] = final.timeline.from_ticks(np.array([mark]))[0]
         return found
 
     def snapshot(self, since: bytes | None = None) -> bytes:
@@ -390,6 +393,7 @@ class StreamGroup(Lifecycle, Askable):
             found |= self._joins.close()
             self._moved()
         self._failure = "the stream is closed: its open windows are answered"
+        self._over = True
         return self._results(found, 0, before)
 
     def __repr__(self) -> str:

@@ -64,12 +64,15 @@ class Intake:
                 )
 
     def timely(self, batch: Batch, watermark: int | None) -> tuple[pa.Table, int | None]:
-        """The rows that have a time and are not late, and the largest time of them."""
+        """The rows that have a time and are not late, and the largest time of all.
+
+        Late rows count there as well: a stream that has some is not silent.
+        """
         ticks = self.timeline.to_ticks(batch.kept[self.timeline.column].combine_chunks())
         wanted = ticks.is_valid()
         if watermark is not None:
             wanted = pc.and_kleene(wanted, pc.greater_equal(ticks, watermark)).fill_null(False)
-        largest: int | None = pc.max(ticks.filter(wanted)).as_py()
+        largest: int | None = pc.max(ticks).as_py()
         return batch.kept.filter(wanted), largest
 
     def bad_rows(self, batch: Batch) -> int:

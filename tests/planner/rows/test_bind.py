@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.errors import QueryError
+from muntin.expressions.zone_names import zone
 from muntin.plan.operators import (
     Difference,
     Distinct,
@@ -48,6 +49,17 @@ def bound(sql: str) -> RowFinal:
 
 def columns(node: Node) -> list[list[str]]:
     return [[f"{c.name}={c.value.key}" for c in leaf.columns] for leaf in leaves(node)]
+
+
+def test_times_with_and_without_a_zone_meet_only_in_utc() -> None:
+    local = {**STREAMS, "payments": stream(pa.timestamp("us"), order_id=pa.int64())}
+    (query,) = all_queries(f"SELECT o.id {O} JOIN {P} ON o.id = p.order_id")
+    assert isinstance(query, RowQuery)
+    bind_rows(query, local)
+    with pytest.raises(QueryError, match="one has a zone, the other none") as caught:
+        bind_rows(query, local, zone("America/New_York"))
+    assert "timezone='UTC'" in str(caught.value)
+    bind_rows(query, STREAMS, zone("America/New_York"))
 
 
 def test_one_stream_is_its_leaf() -> None:

@@ -45,6 +45,7 @@ _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
 }
 SKEW_HINT = "leave it out: each result must belong to a row of a single stream"
 TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
+ZONE_HINT = "give both time columns a zone, or neither; or run with timezone='UTC'"
 LENGTH_HINT = "give lengths that its values can show, or cast the time column to TIMESTAMP"
 
 
@@ -214,6 +215,13 @@ class RowBinding:
                 kinds = [f"that of {own.stream} is {each.type}" for own, each in both]
                 message = f"time columns of different types: {' and '.join(kinds)}"
                 raise self._at(source, message, TIME_HINT)
+            if not self.zone.is_utc and _is_local(timeline.type) != _is_local(first.type):
+                # Windows take local times as they stand, and expressions as those of the zone.
+                message = (
+                    f"the time of {read[0].stream} is {first.type}, that of {source.stream} "
+                    f"{timeline.type}: one has a zone, the other none, and the zone here is not UTC"
+                )
+                raise self._at(source, message, ZONE_HINT)
             self._check_unit(source, timeline.plain)
             shown = 1 if source.range is None else source.range
             coarse = timeline.resolution % first.resolution
@@ -373,6 +381,11 @@ def _is_read(node: Node) -> bool:
     """Whether an operator below reads rows of EMIT UNMATCHED, beside selections and unions."""
     passes = isinstance(node, Select | Union)
     return any((not passes and has_whole(each)) or _is_read(each) for each in inputs(node))
+
+
+def _is_local(kind: pa.DataType) -> bool:
+    """Whether times are without a zone."""
+    return pa.types.is_timestamp(kind) and kind.tz is None
 
 
 def may_replicate(final: RowFinal) -> bool:

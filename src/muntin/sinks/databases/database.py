@@ -104,7 +104,12 @@ class DatabaseSink(DriverSink):
 
     def reach(self, times: Mapping[str, pa.Scalar]) -> None:
         """Learn how far results have come: rows that ended by then leave their live tables."""
-        self._reached = {name: each.as_py() for name, each in times.items()} if self.live else {}
+        if not self.live:
+            return
+        self._reached = {
+            name: each.as_py() if isinstance(each, pa.Scalar) else each
+            for name, each in times.items()
+        }
 
     def deliver(self, batch_id: int, tables: Mapping[str, pa.Table]) -> None:
         """Bring a batch's rows into their tables, unless they are there."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from muntin import faults
 from muntin.engine.watermarks import HolderWarning
+from muntin.plan.operators import RowFinal
 from muntin.plan.routes import RoutedPlan
 from muntin.sinks import Sink, Writer
 from muntin.spark.streaming.buckets import Buckets
@@ -154,6 +155,7 @@ class BatchRunner:
             self._check_states(record, reports)
             self._merge(record, reports, self._rows(record), writer)
             self._check_failures(record, reports)
+        self._sink.sink.reach(self._ended(record))
         self._sink.commit(record.batch, reports.written)
         self.outcome = self._sum_up(record, reports)
         # This closes the checkpoint.
@@ -250,17 +252,30 @@ class BatchRunner:
 
     def _reached(self, record: BatchRecord, outcome: BatchOutcome) -> dict[str, pa.Scalar]:
         """By query over rows, the least W of the streams it reads, as a time of its results."""
-        rows = self._rows(record)
-        if rows is None:
-            return {}
-        numbers = {name: number for number, name in enumerate(rows.asked.streams)}
         found = {}
-        for final in rows.finals:
-            marks = [outcome.streams[numbers[name]].watermark for name in final.streams]
+        for final, marks in self._marks(record, [each.watermark for each in outcome.streams]):
             known = [each for each in marks if each is not None]
             if len(known) == len(marks):
                 found[final.name] = final.timeline.from_ticks(np.array([min(known)]))[0]
         return found
+
+    def _ended(self, record: BatchRecord) -> dict[str, pa.Scalar]:
+        """The same where no row comes any more: all is known up to the last row."""
+        found = {}
+        for final, marks in self._marks(record, [each.seen for each in record.streams]):
+            known = [each for each in marks if each is not None]
+            if known:
+                found[final.name] = final.timeline.from_ticks(np.array([max(known)]))[0]
+        return found
+
+    def _marks(
+        self, record: BatchRecord, marks: Sequence[int | None]
+    ) -> Iterator[tuple[RowFinal, list[int | None]]]:
+        """By query over rows, the marks of the streams it reads."""
+        rows = self._rows(record)
+        if rows is not None:
+            named = dict(zip(rows.asked.streams, marks, strict=True))
+            yield from ((final, [named[name] for name in final.streams]) for final in rows.finals)
 
     def _warn(self, record: BatchRecord) -> None:
         """Say who holds the other streams back, where that decides how many rows are kept."""
