@@ -72,6 +72,8 @@ def reason_of(text: str) -> tuple[str, str | None]:
     ('it died', None)
     >>> reason_of("[STREAM_FAILED] Query [id = 1] terminated with exception: gone SQLSTATE: XXKST")
     ('gone', None)
+    >>> reason_of("An error occurred while calling o1.start.\n: a.B: Checksum error: ck/x\n\tat y")
+    ('Checksum error: ck/x', None)
     """
     lines = text.splitlines()
     marks = [i for i, line in enumerate(lines) if line.strip().startswith("Traceback (most recent")]
@@ -80,7 +82,9 @@ def reason_of(text: str) -> tuple[str, str | None]:
             if lines[place] and not lines[place][0].isspace():
                 return _raised(lines[place].strip(), lines[place + 1 : place + 2])
     # Java's own report tells more by its causes than by its first line.
-    causes = [line.split(": ", 2) for line in lines if line.startswith("Caused by: ")]
+    marks_of_java = ("Caused by: ", ": ")
+    said = [line for mark in marks_of_java for line in lines if line.startswith(mark)]
+    causes = [line.split(": ", 2) for line in said]
     told = [cause[2] for cause in causes if len(cause) > 2]
     given = told or [line.strip() for line in lines if line.strip()]
     failed = _FAILED.fullmatch(given[0]) if given else None

@@ -9,12 +9,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from muntin import faults
 from muntin.engine.watermarks import HolderWarning
-from muntin.plan.operators import RowFinal
 from muntin.plan.routes import RoutedPlan
 from muntin.sinks import Sink, Writer
 from muntin.spark.streaming.buckets import Buckets
@@ -28,7 +26,7 @@ from muntin.spark.streaming.driver.hot_keys import HotKeys
 from muntin.spark.streaming.driver.keeps import RunKeeps
 from muntin.spark.streaming.driver.plans import Planner, result_schemas
 from muntin.spark.streaming.driver.shares import BatchMerger
-from muntin.spark.streaming.driver.watermarks import Pace, moments
+from muntin.spark.streaming.driver.watermarks import Pace, ended, moments, reached
 from muntin.spark.streaming.problems import RunError
 from muntin.spark.streaming.reports import REPORT_SCHEMA, BatchReport, BucketReport
 from muntin.spark.streaming.tasks.job import PROPERTY, Job, worker_cache
@@ -107,7 +105,7 @@ class BatchRunner:
         self._checkpoint.records.write_outcome(outcome)
         if self._aside is not None:
             self._aside.commit(batch, reports.aside)
-        self._sink.sink.reach(self._reached(record, outcome))
+        self._sink.sink.reach(reached(self._rows(record), outcome.streams))
         self._sink.commit(batch, reports.written)
         if self._keeps is not None:
             self._keeps.commit(record, self.outcome, outcome, reports.kept)
@@ -155,7 +153,7 @@ class BatchRunner:
             self._check_states(record, reports)
             self._merge(record, reports, self._rows(record), writer)
             self._check_failures(record, reports)
-        self._sink.sink.reach(self._ended(record))
+        self._sink.sink.reach(ended(self._rows(record), record.streams))
         self._sink.commit(record.batch, reports.written)
         self.outcome = self._sum_up(record, reports)
         # This closes the checkpoint.
@@ -249,33 +247,6 @@ class BatchRunner:
     def _rows(self, record: BatchRecord) -> RoutedPlan | None:
         """The plan of queries over rows, if a batch has one."""
         return None if record.row_plan is None else self._planner.rows.named(record.row_plan)
-
-    def _reached(self, record: BatchRecord, outcome: BatchOutcome) -> dict[str, pa.Scalar]:
-        """By query over rows, the least W of the streams it reads, as a time of its results."""
-        found = {}
-        for final, marks in self._marks(record, [each.watermark for each in outcome.streams]):
-            known = [each for each in marks if each is not None]
-            if len(known) == len(marks):
-                found[final.name] = final.timeline.from_ticks(np.array([min(known)]))[0]
-        return found
-
-    def _ended(self, record: BatchRecord) -> dict[str, pa.Scalar]:
-        """The same where no row comes any more: all is known up to the last row."""
-        found = {}
-        for final, marks in self._marks(record, [each.seen for each in record.streams]):
-            known = [each for each in marks if each is not None]
-            if known:
-                found[final.name] = final.timeline.from_ticks(np.array([max(known)]))[0]
-        return found
-
-    def _marks(
-        self, record: BatchRecord, marks: Sequence[int | None]
-    ) -> Iterator[tuple[RowFinal, list[int | None]]]:
-        """By query over rows, the marks of the streams it reads."""
-        rows = self._rows(record)
-        if rows is not None:
-            named = dict(zip(rows.asked.streams, marks, strict=True))
-            yield from ((final, [named[name] for name in final.streams]) for final in rows.finals)
 
     def _warn(self, record: BatchRecord) -> None:
         """Say who holds the other streams back, where that decides how many rows are kept."""

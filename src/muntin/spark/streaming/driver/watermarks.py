@@ -8,13 +8,16 @@ the clock. Both are decided by the clocks of batches, before a batch runs, and a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from muntin.spark.streaming.checkpoint.records import StreamOutcome
+from muntin.plan.operators import RowFinal
+from muntin.plan.routes import RoutedPlan
+from muntin.spark.streaming.checkpoint.records import StreamOutcome, StreamRecord
 
 Windows = npt.NDArray[np.int64]
 
@@ -120,3 +123,32 @@ def next_end(windows: Windows, watermark: int, seen: int) -> int | None:
     ends = ((watermark - phases) // slides + 1) * slides + phases
     held = ends[ends - ranges <= seen]
     return int(held.min()) if held.size else None
+
+
+def reached(plan: RoutedPlan | None, streams: Sequence[StreamOutcome]) -> dict[str, pa.Scalar]:
+    """By query over rows, the least W of the streams it reads, as a time of its results."""
+    found = {}
+    for final, marks in _of_each(plan, [each.watermark for each in streams]):
+        known = [each for each in marks if each is not None]
+        if len(known) == len(marks):
+            found[final.name] = final.timeline.from_ticks(np.array([min(known)]))[0]
+    return found
+
+
+def ended(plan: RoutedPlan | None, streams: Sequence[StreamRecord]) -> dict[str, pa.Scalar]:
+    """The same where no row comes any more: all is known up to the last row."""
+    found = {}
+    for final, marks in _of_each(plan, [each.seen for each in streams]):
+        known = [each for each in marks if each is not None]
+        if known:
+            found[final.name] = final.timeline.from_ticks(np.array([max(known)]))[0]
+    return found
+
+
+def _of_each(
+    plan: RoutedPlan | None, marks: Sequence[int | None]
+) -> Iterator[tuple[RowFinal, list[int | None]]]:
+    """By query over rows, the marks of the streams it reads."""
+    if plan is not None:
+        named = dict(zip(plan.asked.streams, marks, strict=True))
+        yield from ((final, [named[name] for name in final.streams]) for final in plan.finals)
