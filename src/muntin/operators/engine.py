@@ -236,13 +236,15 @@ class RowEngine:
                 "the streams of the queries have changed",
                 hint="start a new stream with these queries",
             )
-        self._watermarks = {name: self._watermarks.get(name, ALWAYS) for name in plan.streams}
+        # Who joins may take rows of a stream that nobody reads any more.
+        self._watermarks = dict.fromkeys(plan.streams, ALWAYS) | self._watermarks
         self._rows = {name: self._rows.get(name, 0) for name in plan.streams}
         running = {final.name: final for final in self._plan.finals}
         fresh = [final for final in plan.finals if running.get(final.name) != final]
         names = {final.name for final in fresh}
         kept = sources(self._graph, self._joined, self._watermark)
         past = History.of(plan, fresh, kept, self._seen, self._watermark)
+        self._watermarks = {name: self._watermarks[name] for name in plan.streams}
         stays = self._newcomers & running.keys() - names
         self._newcomers = stays | past.newcomers
         known = {step.key: step for step in self._graph.steps if step.newcomer in {"", *stays}}
