@@ -101,3 +101,49 @@ def test_a_query_is_whole_at_once_where_its_rows_are_kept(name: str) -> None:
     late = f"CREATE QUERY late AS {QUERIES[name]}"
     _, since = joined_late(f"CREATE QUERY first AS {QUERIES['join']}", late)
     assert since == 15
+
+
+def feeding(running: str, **options: Any) -> muntin.Stream:
+    """A stream with some queries that has seen a few rows of one key."""
+    stream = muntin.stream(running, dict.fromkeys("ab", rows(0, 1).schema), time="ts", **options)
+    stream.feed(given((1, 1, 5), (10, 1, 7)), "a")
+    stream.feed(given((2, 2, 1), (10, 1, 3)), "b")
+    return stream
+
+
+def given(*found: tuple[int, int, int]) -> pa.Table:
+    """Rows with the columns ts, k and v."""
+    return pa.table(dict(zip(("ts", "k", "v"), map(list, zip(*found, strict=True)), strict=True)))
+
+
+def join(name: str, length: int, condition: str = "TRUE", shown: str = "a.v AS x") -> str:
+    """A query over pairs with equal keys."""
+    return (
+        f"CREATE OR REPLACE QUERY {name} AS SELECT {shown}, b.v AS y FROM a [RANGE {length}] "
+        f"JOIN b [RANGE {length}] ON a.k = b.k WHERE {condition}"
+    )
+
+
+def told(answers: Any, name: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in answers[name].to_pylist())
+
+
+def test_a_join_has_its_rows_in_the_store_that_it_took_them_from() -> None:
+    # One store has a bit for each of so many conditions, and then there is another.
+    running = [join("base", 20), *(join(f"q{i}", 20, f"a.v > {i}") for i in range(70))]
+    stream = feeding(";".join(running))
+    stream.add(join("late", 10, "a.v < 1000"))
+    assert stream.progress().since["late"] == 0
+    shown = stream.feed(given((12, 1, 9)), "b")
+    assert told(shown, "late") == [(10, 11, 5, 3), (10, 20, 7, 3), (12, 20, 7, 9)]
+
+
+def test_what_a_query_has_kept_is_there_for_the_one_that_replaces_it() -> None:
+    stream = feeding(";".join((join("long", 20), join("short", 5, "a.v > 5"))))
+    stream.add(join("long", 15))
+    assert stream.progress().since["long"] == 5
+    shown = stream.feed(given((12, 1, 9)), "b")
+    assert told(shown, "long") == [
+        *((10, 16, 5, 3), (10, 25, 7, 3)),
+        *((12, 16, 5, 9), (12, 25, 7, 9)),
+    ]

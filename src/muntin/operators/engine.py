@@ -250,7 +250,7 @@ class RowEngine:
         known = {step.key: step for step in self._graph.steps if step.newcomer in {"", *stays}}
         begin = self._since | past.since
         stores = self._graph.stores
-        graph = Graph(plan, known, begin, stores, None, self._newcomers, past.steps, past.apart)
+        graph = Graph(plan, known, begin, stores, None, self._newcomers, past.steps, past.homes)
         self._install(plan, graph, begin)
         for name, changes in past.changes.items():
             final = next(each for each in fresh if each.name == name)

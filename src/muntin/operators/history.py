@@ -161,14 +161,14 @@ class History:
         newcomers: Those that take rows.
         changes: By newcomer, what its root has to say about the past.
         steps: The operators that have taken the rows, by their keys.
-        apart: Joins that go on alone, as no store has the rows that they took.
+        homes: By join that has taken rows, the store that has them all; None if none has.
     """
 
     since: dict[str, int] = field(default_factory=dict)
     newcomers: set[str] = field(default_factory=set)
     changes: dict[str, Changes] = field(default_factory=dict)
     steps: dict[Key, Step] = field(default_factory=dict)
-    apart: set[Join] = field(default_factory=set)
+    homes: dict[Join, JoinStore | None] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -224,7 +224,7 @@ class History:
             changes.append(found)
         self.changes = {name: changes[root] for name, root in graph.roots.items()}
         self.steps = {step.key: step for step in graph.steps}
-        self.apart = {node for node in joins if _store(node, chosen) is None}
+        self.homes = {node: _store(node, chosen) for node in joins}
 
 
 def _chosen(
