@@ -147,3 +147,23 @@ def test_what_a_query_has_kept_is_there_for_the_one_that_replaces_it() -> None:
         *((10, 16, 5, 3), (10, 25, 7, 3)),
         *((12, 16, 5, 9), (12, 25, 7, 9)),
     ]
+
+
+def test_a_query_is_whole_no_sooner_than_a_join_that_it_shares() -> None:
+    stream = feeding(join("first", 20))
+    # Rows without a key matter to the absence, and nobody keeps them: neither takes rows.
+    absent = (
+        "CREATE QUERY absent AS SELECT a.k, a.v FROM a [RANGE 10] WHERE NOT EXISTS "
+        "(SELECT 1 FROM b [RANGE 10] WHERE a.k = b.k)"
+    )
+    second = join("second", 10, shown="a.k, a.v")
+    stream.add(f"{second};{absent}")
+    assert stream.progress().since["second"] == 20
+    stream.add(join("third", 10, shown="a.k, a.v"))
+    since = stream.progress().since["third"]
+    assert since is not None
+    answers = [stream.feed(given((12, 1, 9)), "b"), stream.feed(given((13, 1, 2)), "a")]
+    lives = [(10, 11, 5, 3), (10, 20, 7, 3), (12, 20, 7, 9), (13, 20, 2, 3), (13, 22, 2, 9)]
+    assert sorted(row for each in answers for row in told(each, "third")) == [
+        (max(begin, since), end, 1, x, y) for begin, end, x, y in lives if end > since
+    ]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from muntin.errors import DataError
 from muntin.operators.graph import Graph, Step, Streams, is_mixed
-from muntin.operators.history import History, sources
+from muntin.operators.history import History, sources, whole_joins
 from muntin.operators.joins.join import WindowJoin
 from muntin.operators.output import Arrivals, ChangeLog, Endings, Finals, Output
 from muntin.operators.relation import BEGINNING, RelationLeaf, RelationRows
@@ -243,7 +243,8 @@ class RowEngine:
         fresh = [final for final in plan.finals if running.get(final.name) != final]
         names = {final.name for final in fresh}
         kept = sources(self._graph, self._joined, self._watermark)
-        past = History.of(plan, fresh, kept, self._seen, self._watermark)
+        whole = whole_joins(self._graph, self._since)
+        past = History.of(plan, fresh, kept, whole, self._seen, self._watermark)
         self._watermarks = {name: self._watermarks[name] for name in plan.streams}
         stays = self._newcomers & running.keys() - names
         self._newcomers = stays | past.newcomers

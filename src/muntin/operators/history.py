@@ -141,6 +141,24 @@ def _needless(node: Node, place: int) -> frozenset[Bound]:
     return frozenset(leaf.columns[key].value for key in node.keys[place])
 
 
+def whole_joins(graph: Graph, since: Mapping[str, int]) -> dict[Node, int]:
+    """The joins that run and that queries share, and the instant from which on each is whole.
+
+    A query that has one of them finds its rows there, not where it would take them itself.
+
+    Args:
+        graph: The operators that run.
+        since: The first instant at which each query is whole.
+    """
+    found: dict[Node, int] = {}
+    for query, root in graph.roots.items():
+        for number in graph.below(root):
+            step = graph.steps[number]
+            if step.key == (step.node,) and isinstance(step.node, Join):
+                found[step.node] = min(found.get(step.node, NEVER), since[query])
+    return found
+
+
 def _read(node: Node) -> Iterator[tuple[Windowed, frozenset[Bound]]]:
     """The leaves below an operator, and what they need no rows with a NULL in."""
     if isinstance(node, Windowed):
@@ -176,6 +194,7 @@ class History:
         plan: RowPlan,
         fresh: Iterable[RowFinal],
         known: Iterable[Source],
+        running: Mapping[Node, int],
         seen: Times,
         watermark: Callable[[Streams], int],
     ) -> History:
@@ -185,6 +204,7 @@ class History:
             plan: The plan with these queries.
             fresh: The queries.
             known: What operators keep.
+            running: The joins that go on, by `whole_joins`.
             seen: The largest time of each stream so far.
             watermark: The least watermark of some streams.
         """
@@ -193,6 +213,8 @@ class History:
         for final in fresh:
             history.since[final.name] = usual = first_whole(final.root, seen)
             earlier = _earlier(final.root, seen, chosen)
+            shared = [running[each] for each in _nodes(final.root) if each in running]
+            earlier = max(earlier, *shared, ALWAYS)
             # Which rows of a hot key were copied was decided by the windows there were before.
             if earlier < usual and not final.replicates:
                 history.since[final.name] = earlier
@@ -225,6 +247,13 @@ class History:
         self.changes = {name: changes[root] for name, root in graph.roots.items()}
         self.steps = {step.key: step for step in graph.steps}
         self.homes = {node: _store(node, chosen) for node in joins}
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """An operator and all below it."""
+    yield node
+    for each in inputs(node):
+        yield from _nodes(each)
 
 
 def _chosen(
