@@ -167,3 +167,15 @@ def test_a_query_is_whole_no_sooner_than_a_join_that_it_shares() -> None:
     assert sorted(row for each in answers for row in told(each, "third")) == [
         (max(begin, since), end, 1, x, y) for begin, end, x, y in lives if end > since
     ]
+
+
+def test_what_a_relation_held_before_is_not_made_up() -> None:
+    stream = feeding(join("first", 20), relations={"r": pa.table({"k": [1]})})
+    stream.add(
+        "CREATE QUERY late WITH (output = 'changes') AS SELECT a.v FROM a [RANGE 10] "
+        "LEFT JOIN r ON r.k = a.k"
+    )
+    assert stream.progress().since["late"] == 20
+    found = [stream.feed(given((12, 1, 5), (13, 2, 5)), "a"), stream.close()]
+    lives = oracle.replayed(pa.concat_tables([each["late"] for each in found]))
+    assert sorted(oracle.shown(lives, 2)) == [((20, 22), (5,)), ((20, 23), (5,))]

@@ -215,8 +215,7 @@ class History:
             earlier = _earlier(final.root, seen, chosen)
             shared = [running[each] for each in _nodes(final.root) if each in running]
             earlier = max(earlier, *shared, ALWAYS)
-            # Which rows of a hot key were copied was decided by the windows there were before.
-            if earlier < usual and not final.replicates:
+            if earlier < usual and _may_take(final):
                 history.since[final.name] = earlier
                 history.newcomers.add(final.name)
         taking = tuple(final for final in fresh if final.name in history.newcomers)
@@ -247,6 +246,15 @@ class History:
         self.changes = {name: changes[root] for name, root in graph.roots.items()}
         self.steps = {step.key: step for step in graph.steps}
         self.homes = {node: _store(node, chosen) for node in joins}
+
+
+def _may_take(final: RowFinal) -> bool:
+    """Whether a query may take rows of the past, if there are any.
+
+    Which rows of a hot key were copied was decided by the windows there were before; and what a
+    retroactive relation held before, nobody knows.
+    """
+    return not final.replicates and not any(leaf.retroactive for leaf in leaves(final.root))
 
 
 def _nodes(node: Node) -> Iterator[Node]:
