@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import muntin
+from muntin.errors import DataError
 from muntin.testing import row_oracle as oracle
 
 PAIRS = "SELECT a.k, a.v AS x, b.v AS y FROM a [RANGE 10{0}] {1} b [RANGE 10{0}] ON a.k = b.k"
@@ -179,3 +180,22 @@ def test_what_a_relation_held_before_is_not_made_up() -> None:
     found = [stream.feed(given((12, 1, 5), (13, 2, 5)), "a"), stream.close()]
     lives = oracle.replayed(pa.concat_tables([each["late"] for each in found]))
     assert sorted(oracle.shown(lives, 2)) == [((20, 22), (5,)), ((20, 23), (5,))]
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_values_of_the_past_that_fail_are_counted(resumes: bool) -> None:
+    stream = feeding(join("first", 20))
+    stream.add(join("leaf", 20, shown="10 DIV (a.v - 5) AS x"))
+    stream.add(join("pair", 20, shown="10 DIV (a.v - b.v - 2) AS x"))
+    if resumes:
+        stream = muntin.Stream.restore(stream.snapshot())
+    errors = stream.feed(given((12, 9, 9)), "b").errors
+    assert errors == {"leaf": 1, "pair": 1}
+    assert stream.feed(given((13, 9, 9)), "b").errors == {}
+
+
+def test_values_of_the_past_that_fail_end_a_stream_that_was_told_to() -> None:
+    stream = feeding(join("first", 20), on_error="fail")
+    stream.add(join("late", 20, shown="10 DIV (a.v - b.v - 2) AS x"))
+    with pytest.raises(DataError, match="1 value failed"):
+        stream.feed(given((12, 9, 9)), "b")

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from muntin.expressions import Bound
+from muntin._typing import Bools
+from muntin.expressions import Bound, Evaluated
 from muntin.operators.graph import Graph, Key, Step, Streams, is_eager
 from muntin.operators.joins.shared_join import JoinStore, SharedJoin, store_key
 from muntin.operators.joins.stores import shareable
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows, concat
-from muntin.operators.select import derivable, derived, truths
+from muntin.operators.select import derivable, derived, failures, truths
 from muntin.plan.operators import (
     Exists,
     Join,
@@ -78,22 +79,30 @@ class Source:
         judges = leaf.where is not None and self.leaf.where is None
         return [*asked, leaf.where] if judges and leaf.where is not None else asked
 
-    def rows(self, leaf: Windowed, stream: StreamSchema) -> Rows:
-        """The rows that another leaf takes."""
+    def rows(self, leaf: Windowed, stream: StreamSchema) -> tuple[Rows, int]:
+        """The rows that another leaf takes, and how many of its values failed."""
         asked = self._asked(leaf)
-        parts = [Rows.none(leaf.schema)]
+        parts, failed = [Rows.none(leaf.schema)], 0
         for held in self.operator.held(self.place):
             rows = held.where(held.start >= self.reach)
             known = dict(zip([c.value for c in self.leaf.columns], rows.columns, strict=True))
             found = derived(asked, known, stream.timeline, rows.start)
-            columns = tuple(found[each.value] for each in leaf.columns)
+            columns = tuple(found[each.value].values for each in leaf.columns)
             end = np.minimum(rows.start + min(leaf.range or NEVER, NEVER), NEVER)
-            taken = Rows(columns, rows.start, rows.start, end)
+            taken = np.ones(len(rows), np.bool_)
             if len(asked) > len(leaf.columns):
-                taken = taken.where(truths(found[asked[-1]]))
-            parts.append(taken)
+                judged = found[asked[-1]]
+                failed += failures(judged)
+                taken = truths(judged.values)
+            failed += sum(_failed(found[each.value], taken) for each in leaf.columns)
+            parts.append(Rows(columns, rows.start, rows.start, end).where(taken))
         rows = concat(parts)
-        return replace(rows, ids=np.arange(_PAST, _PAST + len(rows)))
+        return replace(rows, ids=np.arange(_PAST, _PAST + len(rows))), failed
+
+
+def _failed(found: Evaluated, taken: Bools) -> int:
+    """How often an expression failed, in those rows that were taken."""
+    return 0 if found.errors is None else int(truths(found.errors)[taken].sum())
 
 
 def sources(
@@ -180,6 +189,7 @@ class History:
         changes: By newcomer, what its root has to say about the past.
         steps: The operators that have taken the rows, by their keys.
         homes: By join that has taken rows, the store that has them all; None if none has.
+        failed: By newcomer, how often values of the past failed.
     """
 
     since: dict[str, int] = field(default_factory=dict)
@@ -187,6 +197,7 @@ class History:
     changes: dict[str, Changes] = field(default_factory=dict)
     steps: dict[Key, Step] = field(default_factory=dict)
     homes: dict[Join, JoinStore | None] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -229,21 +240,29 @@ class History:
         joins = shareable([final.root for final in plan.finals])
         graph = Graph(plan, {}, self.since, assigned=[-1] * len(joins), newcomers=self.newcomers)
         changes: list[Changes] = []
+        failed: list[int] = []
         for step in graph.steps:
             if isinstance(step.node, Windowed):
-                source = chosen.get(step.node)
-                stream = plan.streams[step.node.stream]
-                rows = None if source is None else source.rows(step.node, stream)
-                found = Changes.births(Rows.none(step.node.schema) if rows is None else rows)
+                rows, errors = Rows.none(step.node.schema), 0
+                if step.node in chosen:
+                    stream = plan.streams[step.node.stream]
+                    rows, errors = chosen[step.node].rows(step.node, stream)
+                found = Changes.births(rows)
             else:
                 bounds = [watermark(streams) for streams in step.clocks]
                 found = step.operator.step([changes[each] for each in step.sources], bounds)
+                errors = getattr(step.operator, "errors", 0)
                 if is_eager(step.node):
                     # Others may have this operator already, and it tells their rows by such ids.
                     born = replace(found.born, ids=found.born.ids + _PAST)
                     found = replace(found, born=born)
             changes.append(found)
+            failed.append(errors)
         self.changes = {name: changes[root] for name, root in graph.roots.items()}
+        self.failed = {
+            name: sum(failed[each] for each in graph.below(root))
+            for name, root in graph.roots.items()
+        }
         self.steps = {step.key: step for step in graph.steps}
         self.homes = {node: _store(node, chosen) for node in joins}
 

@@ -140,16 +140,16 @@ def derivable(wanted: Iterable[Bound], held: Iterable[Bound], timeline: Timeline
 
 def derived(
     wanted: Iterable[Bound], held: Mapping[Bound, pa.Array], timeline: Timeline, start: Ints
-) -> dict[Bound, pa.Array]:
-    """The values of those expressions that follow from others, and from the times of the rows."""
+) -> dict[Bound, Evaluated]:
+    """Those expressions that follow from others of the same rows, and from their times."""
     known = {each: timeline.from_ticks(start) for each in _time(timeline)} | dict(held)
     plain = _plain(known)
-    found = {each: known[each] for each in wanted if each in known}
+    found = {each: Evaluated(known[each]) for each in wanted if each in known}
     missing = [each for each in wanted if each not in known and each.columns <= plain.keys()]
     if missing:
         table = pa.table({name: known[each] for name, each in plain.items()})
         evaluated = Evaluator(missing)(table if plain else pa.table({"": pa.nulls(start.size)}))
-        found |= {each: one.values for each, one in zip(missing, evaluated, strict=True)}
+        found |= dict(zip(missing, evaluated, strict=True))
     return found
 
 
