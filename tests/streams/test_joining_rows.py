@@ -199,3 +199,21 @@ def test_values_of_the_past_that_fail_end_a_stream_that_was_told_to() -> None:
     stream.add(join("late", 20, shown="10 DIV (a.v - b.v - 2) AS x"))
     with pytest.raises(DataError, match="1 value failed"):
         stream.feed(given((12, 9, 9)), "b")
+
+
+def test_a_join_has_no_home_in_a_store_that_lacks_rows_of_one_side() -> None:
+    # The two joins share a store, which keeps rows of b for a short time; the third has a longer.
+    pairs = "SELECT a.k, a.v, b.v AS w FROM a [RANGE {}] JOIN b [RANGE {}] ON a.k = b.k"
+    three = "SELECT x.v AS x, b.k, b.v FROM a [RANGE 2] x JOIN b [RANGE 20] ON x.k = b.k "
+    stream = feeding(
+        f"CREATE QUERY one AS {pairs.format(20, 2)}; CREATE QUERY two AS {pairs.format(20, 1)};"
+        f"CREATE QUERY three AS {three} JOIN a [RANGE 1] y ON y.k = b.k"
+    )
+    stream.feed(given((14, 1, 4)), "a")
+    stream.add(f"CREATE QUERY late AS {pairs.format(15, 15)}")
+    assert stream.progress().since["late"] == 9
+    shown = stream.feed(given((15, 1, 6)), "a")
+    assert told(shown, "late") == [
+        *((10, 16, 1, 5, 3), (10, 25, 1, 7, 3)),
+        *((14, 25, 1, 4, 3), (15, 25, 1, 6, 3)),
+    ]

@@ -308,15 +308,13 @@ def _chosen(
 def _store(node: Join, chosen: Mapping[Windowed, Source]) -> JoinStore | None:
     """The store that has all rows a join takes, if it could share it."""
     taken = [chosen.get(each) for each in inputs(node) if isinstance(each, Windowed)]
-    stores = {
-        id(each.operator.store): each.operator.store
-        for each in taken
-        if each is not None and isinstance(each.operator, SharedJoin)
-    }
-    if len(stores) != 1 or None in taken:
+    shared = [each for each in taken if each and isinstance(each.operator, SharedJoin)]
+    stores = {id(each.operator.store): each.operator.store for each in shared}
+    if len(stores) != 1 or len(shared) < len(taken):
+        # Some of its rows were taken from elsewhere, or nobody had them.
         return None
     (store,) = stores.values()
-    places = [each.place for each in taken if each is not None]
+    places = [each.place for each in shared]
     return store if store.key == store_key(node) and places == [0, 1] else None
 
 
