@@ -6,6 +6,7 @@ Whatever runs there already changes no answer, but may have kept the rows that m
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -217,3 +218,25 @@ def test_a_join_has_no_home_in_a_store_that_lacks_rows_of_one_side() -> None:
         *((10, 16, 1, 5, 3), (10, 25, 1, 7, 3)),
         *((14, 25, 1, 4, 3), (15, 25, 1, 6, 3)),
     ]
+
+
+def test_times_are_taken_in_the_unit_of_expressions() -> None:
+    schema = pa.schema([("ts", pa.timestamp("s")), ("k", pa.int64()), ("v", pa.uint8())])
+    pairs = "SELECT a.k{} FROM a [RANGE '9 seconds'] JOIN b [RANGE '9 seconds'] ON a.k = b.k"
+    stream = muntin.stream(f"CREATE QUERY first AS {pairs.format(', a.v')}",
+                           dict.fromkeys("ab", schema), time="ts")  # fmt: skip
+
+    def feed(name: str, second: int) -> Any:
+        rows = {
+            "ts": pa.array([second], pa.timestamp("s")),
+            "k": [1],
+            "v": pa.array([2], pa.uint8()),
+        }
+        return stream.feed(pa.table(rows), name)
+
+    feed("a", 1)
+    stream.add(f"CREATE QUERY late AS {pairs.format(', a.ts AS born, a.v + 1 AS next')}")
+    feed("a", 2)
+    found = feed("b", 3)["late"]
+    assert found["born"].to_pylist() == [datetime(1970, 1, 1, 0, 0, each) for each in (1, 2)]
+    assert found["next"].to_pylist() == [3, 3]
