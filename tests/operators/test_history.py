@@ -11,9 +11,11 @@ import pyarrow as pa
 import pytest
 
 import muntin
-from muntin.plan.operators import RowFinal, RowPlan, leaves
+from muntin.operators import RowEngine
+from muntin.plan.operators import Join, RowFinal, RowPlan, StreamSchema, leaves
 from muntin.testing import row_oracle as oracle
-from operators.random_plans import batches
+from operators import random_plans
+from operators.random_plans import TIME, batches, leaf, renamed
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("s", pa.string()), ("v", pa.int64())])
 COLUMNS = dict.fromkeys("ab", SCHEMA)
@@ -99,8 +101,6 @@ def check(final: RowFinal, since: int | None, shown: pa.Table, tables: dict[str,
 
 
 def STREAMS_OF(tables: dict[str, pa.Table]) -> Any:
-    from operators.random_plans import TIME, StreamSchema
-
     return {name: StreamSchema(SCHEMA, TIME) for name in tables}
 
 
@@ -163,3 +163,19 @@ def run(seed: int) -> tuple[int, int]:
 @pytest.mark.parametrize("seed", range(16))
 def test_queries_are_whole_from_their_first_instant_on(seed: int) -> None:
     run(seed)
+
+
+def test_streams_may_leave_with_the_queries_that_read_them() -> None:
+    sides = [leaf(name, 9) for name in "ab"]
+    join = Join((sides[0], renamed(sides[1], ["k1", "s1", "v1"])), ((0,), (0,)))
+    schemas = {name: StreamSchema(random_plans.SCHEMA, TIME) for name in "abc"}
+    engine = RowEngine(
+        RowPlan({name: schemas[name] for name in "ab"}, (RowFinal("q", join, TIME),))
+    )
+    row = random_plans.table([(7, 1.0, "x", 2)])
+    engine.feed({"a": row, "b": row}, {"a": 7, "b": 7})
+    # As on Spark, where each way to spread a stream is a stream of the engine's.
+    engine.see({"c": 7})
+    engine.adopt(RowPlan({"c": schemas["c"]}, (RowFinal("q", leaf("c", 9), TIME),)))
+    assert engine.since("q") == 7 + 9
+    assert engine.feed({"c": row}, {"c": 7})["q"].num_rows == 0

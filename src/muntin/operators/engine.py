@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from muntin.errors import DataError
 from muntin.operators.graph import Graph, Step, Streams, is_mixed
-from muntin.operators.history import History, sources
+from muntin.operators.history import History, sources, whole_joins
 from muntin.operators.joins.join import WindowJoin
 from muntin.operators.output import Arrivals, ChangeLog, Endings, Finals, Output
 from muntin.operators.relation import BEGINNING, RelationLeaf, RelationRows
@@ -79,6 +80,9 @@ class RowEngine:
         self._newcomers = set(newcomers)
         # What newcomers have to say about the past, until the next batch.
         self._early: dict[str, pa.Table] = {}
+        # How often their values of the past failed: what was told, and what is not yet.
+        self._failed: Counter[str] = Counter()
+        self._untold: dict[str, int] = {}
         self._outputs: dict[str, Output] = {}
         self._relations: dict[str, RelationRows] = {}
         self._is_closed = False
@@ -209,7 +213,8 @@ class RowEngine:
             self._results[final.name] += shown[final.name].num_rows
         for name, early in self._early.items():
             shown[name] = pa.concat_tables([early, shown[name]])
-        self._early = {}
+        self._failed.update(self._untold)
+        self._early, self._untold = {}, {}
         return shown
 
     def _horizon(self, final: RowFinal) -> int:
@@ -236,24 +241,31 @@ class RowEngine:
                 "the streams of the queries have changed",
                 hint="start a new stream with these queries",
             )
-        self._watermarks = {name: self._watermarks.get(name, ALWAYS) for name in plan.streams}
+        # Who joins may take rows of a stream that nobody reads any more.
+        self._watermarks = dict.fromkeys(plan.streams, ALWAYS) | self._watermarks
         self._rows = {name: self._rows.get(name, 0) for name in plan.streams}
         running = {final.name: final for final in self._plan.finals}
         fresh = [final for final in plan.finals if running.get(final.name) != final]
         names = {final.name for final in fresh}
         kept = sources(self._graph, self._joined, self._watermark)
-        past = History.of(plan, fresh, kept, self._seen, self._watermark)
+        whole = whole_joins(self._graph, self._since)
+        past = History.of(plan, fresh, kept, whole, self._seen, self._watermark)
+        self._watermarks = {name: self._watermarks[name] for name in plan.streams}
         stays = self._newcomers & running.keys() - names
         self._newcomers = stays | past.newcomers
         known = {step.key: step for step in self._graph.steps if step.newcomer in {"", *stays}}
         begin = self._since | past.since
         stores = self._graph.stores
-        graph = Graph(plan, known, begin, stores, None, self._newcomers, past.steps, past.apart)
+        graph = Graph(plan, known, begin, stores, None, self._newcomers, past.steps, past.homes)
         self._install(plan, graph, begin)
         for name, changes in past.changes.items():
             final = next(each for each in fresh if each.name == name)
             self._early[name] = self._outputs[name].step(changes, self._watermark(final.streams))
             self._results[name] += self._early[name].num_rows
+        counted = self._total("errors") if past.changes else {}
+        for name, failed in past.failed.items():
+            # Operators have counted some of them; the next batch tells them all.
+            self._failed[name], self._untold[name] = -counted[name], failed
 
     def _install(self, plan: RowPlan, graph: Graph, begin: Mapping[str, int]) -> None:
         """Run the operators of a plan; its queries are complete from some instants on."""
@@ -267,7 +279,8 @@ class RowEngine:
         }
         for name in [name for name, each in before.items() if finals.get(name) != each]:
             del self._outputs[name], self._since[name], self._results[name], self._joined[name]
-            self._early.pop(name, None)
+            for past in (self._early, self._failed, self._untold):
+                past.pop(name, None)
         for name in [name for name, each in finals.items() if before.get(name) != each]:
             root = graph.steps[graph.roots[name]]
             self._since[name], self._joined[name] = begin[name], dict(self._seen)
@@ -284,7 +297,7 @@ class RowEngine:
     @property
     def errors(self) -> dict[str, int]:
         """Expressions that failed, by query."""
-        return self._total("errors")
+        return {name: found + self._failed[name] for name, found in self._total("errors").items()}
 
     def _total(self, count: str) -> dict[str, int]:
         """A count of the operators below each query's root, added up."""
@@ -318,6 +331,7 @@ class RowEngine:
                 name: [single(each) for each in table.columns]
                 for name, table in self._early.items()
             },
+            "untold": self._untold,
             "closed": self._is_closed,
             "relations": {name: _kept(each) for name, each in self._relations.items()},
             "steps": [_kept(step.operator) for step in self._graph.steps],
@@ -358,6 +372,7 @@ class RowEngine:
         schemas = {final.name: final.schema for final in plan.finals}
         for name, columns in state.get("early", {}).items():
             engine._early[name] = pa.Table.from_arrays(list(columns), schema=schemas[name])
+        engine._untold = state.get("untold", {})
         for name, held in state.get("relations", {}).items():
             load(engine._relations[name], held)
         for step, held in zip(engine._graph.steps, state["steps"], strict=True):

@@ -132,7 +132,8 @@ class Graph:
         newcomers: The names of queries that have taken rows of the past.
         replayed: Steps of those that join now, which have taken them already. Of equal steps,
             those that are known have more.
-        apart: Joins that share no store.
+        homes: By join that has taken rows of the past, the store that has them all; None if none
+            has: then it shares no store.
     """
 
     def __init__(
@@ -144,15 +145,14 @@ class Graph:
         assigned: Sequence[int] | None = None,
         newcomers: Collection[str] = (),
         replayed: Mapping[Key, Step] | None = None,
-        apart: Collection[Join] = (),
+        homes: Mapping[Join, JoinStore | None] | None = None,
     ) -> None:
         self._plan = plan
         self._known = {**(replayed or {}), **known}
         nodes = shareable([final.root for final in plan.finals])
-        alone = {node for node in nodes if (node,) in known} | set(apart)
+        alone = {node for node in nodes if (node,) in known}
         if assigned is None:
-            seeded = {node for node in nodes if (node,) in (replayed or {})}
-            self.stores = assign_stores(nodes, alone, seeded, stores, plan.streams)
+            self.stores = assign_stores(nodes, alone, homes or {}, stores, plan.streams)
         else:
             self.stores = stores_of(nodes, assigned, plan.streams)
         self._shared = {node: store for store in self.stores for node in store.nodes}

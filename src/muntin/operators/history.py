@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from muntin.expressions import Bound
+from muntin._typing import Bools
+from muntin.expressions import Bound, Evaluated
 from muntin.operators.graph import Graph, Key, Step, Streams, is_eager
 from muntin.operators.joins.shared_join import JoinStore, SharedJoin, store_key
 from muntin.operators.joins.stores import shareable
 from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows, concat
-from muntin.operators.select import derivable, derived, truths
+from muntin.operators.select import derivable, derived, failures, truths
 from muntin.plan.operators import (
     Exists,
     Join,
@@ -78,22 +79,30 @@ class Source:
         judges = leaf.where is not None and self.leaf.where is None
         return [*asked, leaf.where] if judges and leaf.where is not None else asked
 
-    def rows(self, leaf: Windowed, stream: StreamSchema) -> Rows:
-        """The rows that another leaf takes."""
+    def rows(self, leaf: Windowed, stream: StreamSchema) -> tuple[Rows, int]:
+        """The rows that another leaf takes, and how many of its values failed."""
         asked = self._asked(leaf)
-        parts = [Rows.none(leaf.schema)]
+        parts, failed = [Rows.none(leaf.schema)], 0
         for held in self.operator.held(self.place):
             rows = held.where(held.start >= self.reach)
             known = dict(zip([c.value for c in self.leaf.columns], rows.columns, strict=True))
             found = derived(asked, known, stream.timeline, rows.start)
-            columns = tuple(found[each.value] for each in leaf.columns)
+            columns = tuple(found[each.value].values for each in leaf.columns)
             end = np.minimum(rows.start + min(leaf.range or NEVER, NEVER), NEVER)
-            taken = Rows(columns, rows.start, rows.start, end)
+            taken = np.ones(len(rows), np.bool_)
             if len(asked) > len(leaf.columns):
-                taken = taken.where(truths(found[asked[-1]]))
-            parts.append(taken)
+                judged = found[asked[-1]]
+                failed += failures(judged)
+                taken = truths(judged.values)
+            failed += sum(_failed(found[each.value], taken) for each in leaf.columns)
+            parts.append(Rows(columns, rows.start, rows.start, end).where(taken))
         rows = concat(parts)
-        return replace(rows, ids=np.arange(_PAST, _PAST + len(rows)))
+        return replace(rows, ids=np.arange(_PAST, _PAST + len(rows))), failed
+
+
+def _failed(found: Evaluated, taken: Bools) -> int:
+    """How often an expression failed, in those rows that were taken."""
+    return 0 if found.errors is None else int(truths(found.errors)[taken].sum())
 
 
 def sources(
@@ -141,6 +150,24 @@ def _needless(node: Node, place: int) -> frozenset[Bound]:
     return frozenset(leaf.columns[key].value for key in node.keys[place])
 
 
+def whole_joins(graph: Graph, since: Mapping[str, int]) -> dict[Node, int]:
+    """The joins that run and that queries share, and the instant from which on each is whole.
+
+    A query that has one of them finds its rows there, not where it would take them itself.
+
+    Args:
+        graph: The operators that run.
+        since: The first instant at which each query is whole.
+    """
+    found: dict[Node, int] = {}
+    for query, root in graph.roots.items():
+        for number in graph.below(root):
+            step = graph.steps[number]
+            if step.key == (step.node,) and isinstance(step.node, Join):
+                found[step.node] = min(found.get(step.node, NEVER), since[query])
+    return found
+
+
 def _read(node: Node) -> Iterator[tuple[Windowed, frozenset[Bound]]]:
     """The leaves below an operator, and what they need no rows with a NULL in."""
     if isinstance(node, Windowed):
@@ -161,14 +188,16 @@ class History:
         newcomers: Those that take rows.
         changes: By newcomer, what its root has to say about the past.
         steps: The operators that have taken the rows, by their keys.
-        apart: Joins that go on alone, as no store has the rows that they took.
+        homes: By join that has taken rows, the store that has them all; None if none has.
+        failed: By newcomer, how often values of the past failed.
     """
 
     since: dict[str, int] = field(default_factory=dict)
     newcomers: set[str] = field(default_factory=set)
     changes: dict[str, Changes] = field(default_factory=dict)
     steps: dict[Key, Step] = field(default_factory=dict)
-    apart: set[Join] = field(default_factory=set)
+    homes: dict[Join, JoinStore | None] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -176,6 +205,7 @@ class History:
         plan: RowPlan,
         fresh: Iterable[RowFinal],
         known: Iterable[Source],
+        running: Mapping[Node, int],
         seen: Times,
         watermark: Callable[[Streams], int],
     ) -> History:
@@ -185,6 +215,7 @@ class History:
             plan: The plan with these queries.
             fresh: The queries.
             known: What operators keep.
+            running: The joins that go on, by `whole_joins`.
             seen: The largest time of each stream so far.
             watermark: The least watermark of some streams.
         """
@@ -193,8 +224,9 @@ class History:
         for final in fresh:
             history.since[final.name] = usual = first_whole(final.root, seen)
             earlier = _earlier(final.root, seen, chosen)
-            # Which rows of a hot key were copied was decided by the windows there were before.
-            if earlier < usual and not final.replicates:
+            shared = [running[each] for each in _nodes(final.root) if each in running]
+            earlier = max(earlier, *shared, ALWAYS)
+            if earlier < usual and _may_take(final):
                 history.since[final.name] = earlier
                 history.newcomers.add(final.name)
         taking = tuple(final for final in fresh if final.name in history.newcomers)
@@ -208,23 +240,47 @@ class History:
         joins = shareable([final.root for final in plan.finals])
         graph = Graph(plan, {}, self.since, assigned=[-1] * len(joins), newcomers=self.newcomers)
         changes: list[Changes] = []
+        failed: list[int] = []
         for step in graph.steps:
             if isinstance(step.node, Windowed):
-                source = chosen.get(step.node)
-                stream = plan.streams[step.node.stream]
-                rows = None if source is None else source.rows(step.node, stream)
-                found = Changes.births(Rows.none(step.node.schema) if rows is None else rows)
+                rows, errors = Rows.none(step.node.schema), 0
+                if step.node in chosen:
+                    stream = plan.streams[step.node.stream]
+                    rows, errors = chosen[step.node].rows(step.node, stream)
+                found = Changes.births(rows)
             else:
                 bounds = [watermark(streams) for streams in step.clocks]
                 found = step.operator.step([changes[each] for each in step.sources], bounds)
+                errors = getattr(step.operator, "errors", 0)
                 if is_eager(step.node):
                     # Others may have this operator already, and it tells their rows by such ids.
                     born = replace(found.born, ids=found.born.ids + _PAST)
                     found = replace(found, born=born)
             changes.append(found)
+            failed.append(errors)
         self.changes = {name: changes[root] for name, root in graph.roots.items()}
+        self.failed = {
+            name: sum(failed[each] for each in graph.below(root))
+            for name, root in graph.roots.items()
+        }
         self.steps = {step.key: step for step in graph.steps}
-        self.apart = {node for node in joins if _store(node, chosen) is None}
+        self.homes = {node: _store(node, chosen) for node in joins}
+
+
+def _may_take(final: RowFinal) -> bool:
+    """Whether a query may take rows of the past, if there are any.
+
+    Which rows of a hot key were copied was decided by the windows there were before; and what a
+    retroactive relation held before, nobody knows.
+    """
+    return not final.replicates and not any(leaf.retroactive for leaf in leaves(final.root))
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """An operator and all below it."""
+    yield node
+    for each in inputs(node):
+        yield from _nodes(each)
 
 
 def _chosen(
@@ -252,15 +308,13 @@ def _chosen(
 def _store(node: Join, chosen: Mapping[Windowed, Source]) -> JoinStore | None:
     """The store that has all rows a join takes, if it could share it."""
     taken = [chosen.get(each) for each in inputs(node) if isinstance(each, Windowed)]
-    stores = {
-        id(each.operator.store): each.operator.store
-        for each in taken
-        if each is not None and isinstance(each.operator, SharedJoin)
-    }
-    if len(stores) != 1 or None in taken:
+    shared = [each for each in taken if each and isinstance(each.operator, SharedJoin)]
+    stores = {id(each.operator.store): each.operator.store for each in shared}
+    if len(stores) != 1 or len(shared) < len(taken):
+        # Some of its rows were taken from elsewhere, or nobody had them.
         return None
     (store,) = stores.values()
-    places = [each.place for each in taken if each is not None]
+    places = [each.place for each in shared]
     return store if store.key == store_key(node) and places == [0, 1] else None
 
 

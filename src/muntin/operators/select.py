@@ -10,7 +10,6 @@ import pyarrow as pa
 from muntin._typing import Bools, Ints
 from muntin.errors import DataError
 from muntin.expressions import Bound, Evaluated, Evaluator
-from muntin.expressions.binding.bound import whole_column
 from muntin.expressions.tree import Column as ColumnNode
 from muntin.operators.rows import NEVER, Changes, Columns, Rows, take
 from muntin.plan.operators import Column, Select, StreamSchema, Windowed
@@ -134,30 +133,32 @@ def table_of(columns: Columns, schema: pa.Schema, count: int) -> pa.Table:
 
 def derivable(wanted: Iterable[Bound], held: Iterable[Bound], timeline: Timeline) -> bool:
     """Whether all of some expressions follow from others of the same rows, and from their times."""
-    known = {*held, *_time(timeline)}
-    return all(each in known or each.columns <= _plain(known).keys() for each in wanted)
+    known = set(held)
+    names = _plain(known).keys() | _time(timeline)
+    return all(each in known or each.columns <= names for each in wanted)
 
 
 def derived(
     wanted: Iterable[Bound], held: Mapping[Bound, pa.Array], timeline: Timeline, start: Ints
-) -> dict[Bound, pa.Array]:
-    """The values of those expressions that follow from others, and from the times of the rows."""
-    known = {each: timeline.from_ticks(start) for each in _time(timeline)} | dict(held)
-    plain = _plain(known)
-    found = {each: known[each] for each in wanted if each in known}
-    missing = [each for each in wanted if each not in known and each.columns <= plain.keys()]
+) -> dict[Bound, Evaluated]:
+    """Those expressions that follow from others of the same rows, and from their times."""
+    plain = {name: held[each] for name, each in _plain(held).items()}
+    # As the stream has it: what expressions make of it may have another unit.
+    plain |= {name: timeline.from_ticks(start) for name in _time(timeline)}
+    wanted = list(wanted)
+    found = {each: Evaluated(held[each]) for each in wanted if each in held}
+    missing = [each for each in wanted if each not in held and each.columns <= plain.keys()]
     if missing:
-        table = pa.table({name: known[each] for name, each in plain.items()})
-        evaluated = Evaluator(missing)(table if plain else pa.table({"": pa.nulls(start.size)}))
-        found |= {each: one.values for each, one in zip(missing, evaluated, strict=True)}
+        table = pa.table(plain or {"": pa.nulls(start.size)})
+        found |= dict(zip(missing, Evaluator(missing)(table), strict=True))
     return found
 
 
-def _time(timeline: Timeline) -> list[Bound]:
+def _time(timeline: Timeline) -> set[str]:
     """The time column, where ticks say all of it."""
     kind = timeline.type
     coarse = pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns")
-    return [] if coarse else [whole_column(pa.field(timeline.column, kind))]
+    return set() if coarse else {timeline.column}
 
 
 def _plain(known: Iterable[Bound]) -> dict[str, Bound]:

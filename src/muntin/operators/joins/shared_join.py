@@ -63,6 +63,11 @@ def _key_columns(leaf: Windowed, places: Sequence[int]) -> tuple[Bound, ...]:
     return tuple(leaf.columns[place].value for place in places)
 
 
+def has_room(nodes: Sequence[Join]) -> bool:
+    """Whether one store has bits for the conditions of all these joins."""
+    return all(len(conditions(_leaves(nodes, i))) <= MOST_CONDITIONS for i in range(2))
+
+
 class JoinStore:
     """The rows of two streams, and the joins that read them.
 
@@ -94,13 +99,6 @@ class JoinStore:
             self.nodes = list(nodes)
             for i, side in enumerate(self._sides):
                 side.arrange(_leaves(nodes, i))
-
-    def has_room(self, node: Join) -> bool:
-        """Whether a join would have bits for its conditions."""
-        return all(
-            len(conditions([*_leaves(self.nodes, i), *_leaves([node], i)])) <= MOST_CONDITIONS
-            for i in range(2)
-        )
 
     @property
     def rows_kept(self) -> int:

@@ -72,9 +72,10 @@ class StoreSide:
             elif where is None:
                 mask |= 1 << bit
             elif where in found:
-                mask |= truths(found[where]).astype(np.int64) << bit
+                mask |= truths(found[where].values).astype(np.int64) << bit
         arranged = [
-            found[each] if each in found else pa.nulls(count, each.type) for each in self.columns
+            found[each].values if each in found else pa.nulls(count, each.type)
+            for each in self.columns
         ]
         rows = replace(segment.rows, columns=(*arranged, pa.array(mask)))
         return replace(segment, rows=rows).pick(np.flatnonzero(mask))

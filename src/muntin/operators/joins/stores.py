@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from muntin.operators.joins.shared_join import JoinStore, StoreKey, store_key
+from muntin.operators.joins.shared_join import JoinStore, StoreKey, has_room, store_key
 from muntin.plan.operators import Join, Node, StreamSchema, inputs
 
 
@@ -32,39 +32,46 @@ def stores_of(
 def assign_stores(
     nodes: Sequence[Join],
     alone: Collection[Join],
-    seeded: Collection[Join],
+    homes: Mapping[Join, JoinStore | None],
     before: Sequence[JoinStore],
     streams: Mapping[str, StreamSchema],
 ) -> list[JoinStore]:
     """The stores that go on, with joins that leave and come, and further ones.
 
     Joins of one key share a store if there are at least two. One that has had its own rows so far
-    stays ``alone``, and so does one that is ``seeded`` with rows of the past, if it finds no store.
+    stays ``alone``. One that has taken rows of the past has its home where they are, or none.
     """
     wanted = set(nodes)
-    kept = {id(store): [node for node in store.nodes if node in wanted] for store in before}
-    stores = [store for store in before if kept[id(store)]]
-    for store in stores:
-        store.arrange(kept[id(store)])
-    held = {node for store in stores for node in store.nodes}
+    held = {id(store): [node for node in store.nodes if node in wanted] for store in before}
+    placed = {node for each in held.values() for node in each}
     fresh: dict[StoreKey, list[Join]] = {}
     for node in nodes:
         key = store_key(node)
-        if key is None or node in held or node in alone:
+        if key is None or node in placed or node in alone:
             continue
-        home = next((each for each in stores if each.key == key and each.has_room(node)), None)
-        if home is None and node in seeded:
-            continue
-        if home is None:
+        able = [homes[node]] if node in homes else [each for each in before if held[id(each)]]
+        home = next(
+            (
+                each
+                for each in able
+                if each is not None and each.key == key and has_room([*held[id(each)], node])
+            ),
+            None,
+        )
+        if home is not None:
+            held[id(home)].append(node)
+        elif node not in homes:
             fresh.setdefault(key, []).append(node)
-        else:
-            home.arrange([*home.nodes, node])
+    # At once: what who leaves has kept is there for who comes.
+    stores = [store for store in before if held[id(store)]]
+    for store in stores:
+        store.arrange(held[id(store)])
     for group in fresh.values():
         stores += _stores(group, streams)
     for store in stores:
         # In the order of the plan, as who restores a snapshot has them.
-        held = set(store.nodes)
-        store.arrange([node for node in nodes if node in held])
+        own = set(store.nodes)
+        store.arrange([node for node in nodes if node in own])
     return stores
 
 
@@ -74,10 +81,11 @@ def _stores(group: Sequence[Join], streams: Mapping[str, StreamSchema]) -> list[
         return []
     found = [_store(group[:1], streams)]
     for node in group[1:]:
-        if not found[-1].has_room(node):
-            found.append(_store([node], streams))
+        nodes = [*found[-1].nodes, node]
+        if has_room(nodes):
+            found[-1].arrange(nodes)
         else:
-            found[-1].arrange([*found[-1].nodes, node])
+            found.append(_store([node], streams))
     return found
 
 
