@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from spark.random_rows import run_seed
 
 
-def test_random_queries_are_right_at_every_instant(spark: Any, tmp_path: Path) -> None:
-    assert len(run_seed(spark, tmp_path, 3)) >= 3
+@pytest.mark.parametrize("seed", [0, 3])
+def test_random_queries_are_right_at_every_instant(spark: Any, tmp_path: Path, seed: int) -> None:
+    assert len(run_seed(spark, tmp_path, seed)) >= 3
