@@ -23,6 +23,7 @@ from muntin.plan.operators import (
     StreamSchema,
     Union,
     Windowed,
+    leaves,
 )
 from muntin.plan.timeline import Timeline
 
@@ -106,6 +107,14 @@ def grown(rng: random.Random, size: int) -> Node:
     if kind == "union":
         return Union(tuple(nodes))
     return Difference(*nodes, rng.choice(["all", "except", "intersect"]))
+
+
+def lasting(rng: random.Random) -> Node:
+    """A random tree whose windows all have a length: others are never whole."""
+    while True:
+        found = grown(rng, rng.randrange(1, 5))
+        if all(each.range is not None for each in leaves(found)):
+            return found
 
 
 def strict(node: Node) -> bool:

@@ -12,9 +12,9 @@ import pytest
 
 from muntin.operators import RowEngine
 from muntin.operators.state import int_map, keys
-from muntin.plan.operators import Node, RowFinal, RowPlan, leaves
+from muntin.plan.operators import RowFinal, RowPlan, leaves
 from muntin.testing import row_oracle as oracle
-from operators.random_plans import STREAMS, batches, finals, grown, run, stream, table
+from operators.random_plans import STREAMS, batches, finals, grown, lasting, run, stream, table
 
 
 def check_restored(final: RowFinal, lives: list[Any], found: Counter[Any], horizon: int) -> None:
@@ -138,14 +138,6 @@ def test_queries_that_join_begin_with_their_first_whole_instant(seed: int) -> No
     got = Counter((end, values) for (_, end), values in oracle.shown(shown["late_slide"], 2))
     got = Counter({key: count for key, count in got.items() if key[0] <= horizon})
     assert got == oracle.windows(slides, whole, ends)
-
-
-def lasting(rng: random.Random) -> Node:
-    """A random tree whose windows all have a length: others are never whole."""
-    while True:
-        found = grown(rng, rng.randrange(1, 5))
-        if all(leaf.range is not None for leaf in leaves(found)):
-            return found
 
 
 @pytest.mark.parametrize("seed", range(8))
