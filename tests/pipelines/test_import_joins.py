@@ -110,10 +110,10 @@ SELECTS = [
     f" WHERE {{}} (SELECT 1 FROM shipments s WHERE o.id = s.order_id AND {bound})"
     for bound in (AFTER, LATER, BEFORE, AFTER + " AND s.carrier <> 'x' AND o.id > 3")
 ]
-SELECTS += [
+SELECTS.append(
     "SELECT * FROM orders WHERE id > 2"
     f" AND {{}} (SELECT * FROM shipments WHERE id = order_id AND {AROUND})"
-]
+)
 PARTNERS = [select.format(word) for word in ("EXISTS", "NOT EXISTS") for select in SELECTS]
 PARTNERS += [
     f"SELECT id FROM orders o {side} JOIN shipments s ON o.id = s.order_id AND {bound}"

@@ -110,10 +110,12 @@ def _qualify_joined(select: exp.Expr, tables: Mapping[str, ForeignTable]) -> Non
         return
     join, label = joins[0], source.this.alias_or_name
     own, outer = _names(tables, join.this.name), _names(tables, source.this.name)
-    for column in list(join.args["on"].find_all(exp.Column)) if join.args.get("on") else ():
-        mine, theirs = (column.name.lower() in names for names in (own, outer))
-        if not column.table and mine != theirs:
-            column.set("table", exp.to_identifier(join.this.alias_or_name if mine else label))
+    on = join.args.get("on")
+    for column in [] if on is None else list(on.find_all(exp.Column)):
+        name = column.name.lower()
+        if not column.table and (name in own) != (name in outer):
+            partner = join.this.alias_or_name
+            column.set("table", exp.to_identifier(partner if name in own else label))
     for item in list(select.expressions):
         if isinstance(item, exp.Star) and not any(item.args.values()):
             item.replace(exp.Column(this=exp.Star(), table=exp.to_identifier(label)))
