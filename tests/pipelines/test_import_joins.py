@@ -169,6 +169,9 @@ REFUSED = {
         "this EXISTS has no counterpart"
     ),
     JOIN.format("LEFT SEMI JOIN"): "SEMI JOIN compares no times",
+    JOIN.format("LEFT SEMI JOIN") + " LEFT ANTI JOIN shipments t ON id = t.order_id": (
+        "SEMI or ANTI JOIN beside another join"
+    ),
     JOIN.format("JOIN"): "the join compares no times of orders and shipments",
     JOIN.format("LEFT JOIN")
     + " WHERE ship_time BETWEEN order_time AND order_time + INTERVAL '1' DAY": (

@@ -104,12 +104,13 @@ def _only_table(inner: exp.Expr) -> exp.Table | None:
 
 def _qualify_joined(select: exp.Expr, tables: Mapping[str, ForeignTable]) -> None:
     """Qualify the columns of a SELECT with a SEMI or ANTI JOIN: outside ON all are of FROM."""
-    joins = select.args.get("joins") or ()
+    joins: list[exp.Expr] = list(select.args.get("joins") or ())
     source = select.args.get("from_")
     if len(joins) != 1 or joins[0].args.get("side") not in ("SEMI", "ANTI") or source is None:
         return
     join, label = joins[0], source.this.alias_or_name
-    own, outer = _names(tables, join.this.name), _names(tables, source.this.name)
+    own = _names(tables, join.this.name)
+    outer = _names(tables, source.this.name)
     on = join.args.get("on")
     for column in [] if on is None else list(on.find_all(exp.Column)):
         name = column.name.lower()

@@ -23,6 +23,8 @@ def check_shape(select: exp.Select) -> None:
     joins: list[exp.Expr] = list(select.args.get("joins") or ())
     for join in joins:
         refusal = unbounded_partner(join)
+        if refusal is not None and len(joins) > 1:
+            raise Refusal(join.this, "SEMI or ANTI JOIN beside another join", TWO_HINT)
         if refusal is not None:
             raise refusal
     source = select.args.get("from_")
