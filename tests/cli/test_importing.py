@@ -80,6 +80,18 @@ def test_the_text_goes_to_the_screen_and_the_report_beside_it(muntin: Muntin) ->
     assert [(note["line"], note["lost"]) for note in report["notes"]] == [(1, False), (3, True)]
 
 
+def test_queries_over_rows_are_counted(muntin: Muntin, folder: Path) -> None:
+    (folder / "joins.sql").write_text(
+        JOB + "CREATE TABLE news (at TIMESTAMP, symbol STRING) USING parquet LOCATION '/news';"
+        "SELECT t.vol FROM trades t JOIN news n ON n.symbol = t.symbol"
+        " AND n.at BETWEEN t.ts AND t.ts + INTERVAL 1 HOUR;"
+    )
+    code, _, said = muntin("import", "joins.sql", "--output", "out.sql")
+    assert code == 0
+    assert said.endswith("joins.sql: 2 queries carried over to out.sql, nothing lost\n")
+    assert json.loads(muntin("import", "joins.sql", "--format", "json")[2])["queries"] == 2
+
+
 def test_the_dialect_may_be_said(muntin: Muntin, folder: Path) -> None:
     (folder / "t.sql").write_text(
         "CREATE TABLE t (ts TIMESTAMP(3), v INT) WITH ('connector' = 'filesystem', 'path' = 'x',"

@@ -101,7 +101,7 @@ def _counts(done: Imported) -> dict[str, int]:
     return {
         "streams": len(pipeline.streams),
         "tables": len(pipeline.tables),
-        "queries": sum(map(len, pipeline.queries.values())),
+        "queries": sum(map(len, pipeline.queries.values())) + len(pipeline.rows),
         "sinks": len(pipeline.sinks),
     }
 

@@ -267,8 +267,13 @@ def sources(body: Body) -> Iterator[RowSource]:
 def timeless(query: RowQuery) -> RowQuery:
     """A query over one SELECT whose windows do not name the time columns of their streams."""
     assert isinstance(query.body, Selection)
-    sources = tuple(replace(source, time=None) for source in query.body.sources)
-    return replace(query, body=replace(query.body, sources=sources))
+    return replace(query, body=_timeless(query.body))
+
+
+def _timeless(selection: Selection) -> Selection:
+    sources = tuple(replace(source, time=None) for source in selection.sources)
+    inner = (replace(each, selection=_timeless(each.selection)) for each in selection.exists)
+    return replace(selection, sources=sources, exists=tuple(inner))
 
 
 class _Text:

@@ -221,7 +221,7 @@ class Binder:
         if name in CASTS and len(node.expressions) == 1:
             return forms.converted(self, node.expressions[0], CASTS[name])
         if name not in known_names():
-            raise unknown_function(name, known_names())
+            raise unknown_function(name, known_names(), of_values=bool(node.expressions))
         return self.call(grammar.ALIASES.get(name, name), *node.expressions)
 
 
@@ -234,6 +234,12 @@ def function_error(node: exp.Expr, others: Iterable[str] = ()) -> BindingError |
     >>> print(function_error(sqlglot.parse_one("summ(x)", dialect="spark"), ["sum"]))
     no function summ
     Hint: did you mean sum?
+    >>> print(function_error(sqlglot.parse_one("unix_timestamp(ts)", dialect="spark")))
+    unix_timestamp is not allowed in an expression
+    Hint: write unix_seconds(ts): the seconds of a time since 1970
+    >>> print(function_error(sqlglot.parse_one("unix_timestamp()", dialect="spark")))
+    unix_timestamp is not allowed in an expression
+    Hint: its value changes from call to call, so a replay would give other results
     """
     kind = type(node)
     if isinstance(node, exp.Anonymous):
@@ -244,7 +250,9 @@ def function_error(node: exp.Expr, others: Iterable[str] = ()) -> BindingError |
     else:
         name = node.sql(dialect="spark").partition("(")[0] if isinstance(node, exp.Func) else ""
         known = not name.isidentifier()
-    return None if known else unknown_function(name, [*known_names(), *others])
+    if known:
+        return None
+    return unknown_function(name, [*known_names(), *others], of_values=_has_arguments(node))
 
 
 def _nearest(name: str, known: list[str]) -> str:
@@ -291,7 +299,8 @@ def _refusal(node: exp.Expr) -> BindingError:
             "OVER (...) is not supported", hint="the window is given after FROM, once per query"
         )
     if isinstance(node, exp.Func):
-        return unknown_function(text.partition("(")[0], known_names())
+        name = text.partition("(")[0]
+        return unknown_function(name, known_names(), of_values=_has_arguments(node))
     return BindingError(
         f"{text} is not supported in an expression", hint="use operators, CASE and known functions"
     )
@@ -350,8 +359,21 @@ REASONS = {
 }
 
 
-def unknown_function(name: str, known: list[str]) -> BindingError:
+# What functions are called elsewhere that are another one if they have arguments.
+OF_VALUES = {"unix_timestamp": "write unix_seconds(ts): the seconds of a time since 1970"}
+
+
+def _has_arguments(node: exp.Expr) -> bool:
+    # Where an argument is left out, the parser may have put the time of the call.
+    first = node.this
+    given = isinstance(first, exp.Expr) and not isinstance(first, exp.CurrentTimestamp)
+    return bool(node.expressions) or given
+
+
+def unknown_function(name: str, known: list[str], *, of_values: bool = False) -> BindingError:
     """The error for a function that is not on the allow-list.
+
+    ``of_values`` says whether it is called with arguments.
 
     >>> print(unknown_function("rand", []))
     rand is not allowed in an expression
@@ -361,6 +383,8 @@ def unknown_function(name: str, known: list[str]) -> BindingError:
     Hint: did you mean length?
     """
     name = name.lower()
+    if of_values and name in OF_VALUES:
+        return BindingError(f"{name} is not allowed in an expression", hint=OF_VALUES[name])
     if name in REASONS:
         return BindingError(f"{name} is not allowed in an expression", hint=REASONS[name])
     hint = did_you_mean(name, known) if difflib.get_close_matches(name, known, n=1) else None

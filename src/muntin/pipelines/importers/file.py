@@ -9,6 +9,7 @@ from typing import Literal
 from muntin.errors import Problem, QueryError
 from muntin.pipelines.checks import QueryChecker
 from muntin.pipelines.importers.declarations import DeclarationTranslator
+from muntin.pipelines.importers.partners import join_partners
 from muntin.pipelines.importers.queries import QueryTranslator, check_row_sink, check_sink
 from muntin.pipelines.importers.reader import Dialect, Entry, detect, read_entries, roles
 from muntin.pipelines.importers.statements import (
@@ -19,7 +20,7 @@ from muntin.pipelines.importers.statements import (
     SessionZone,
     Skipped,
 )
-from muntin.pipelines.importers.views import write_out_views
+from muntin.pipelines.importers.views import ViewWriter
 from muntin.pipelines.importers.writer import block, query_text
 from muntin.pipelines.model import Pipeline, PipelineError, plan_rows
 from muntin.pipelines.reader import read
@@ -80,7 +81,8 @@ class _Importer:
         """The whole translation."""
         self._remark_skipped()
         timezone = self._timezone()
-        write_out_views(self.entries, self.notes)
+        self._join_partners()
+        self.written = ViewWriter(self.entries, self.notes).write()
         foreign = [one.foreign for one in self.entries if one.foreign is not None]
         self.roles = roles(foreign)
         folder = Path.cwd() if self.file is None else Path(self.file).absolute().parent
@@ -119,13 +121,23 @@ class _Importer:
             found = found or one.name
         return found
 
+    def _join_partners(self) -> None:
+        """EXISTS and IN become joins, before views say what their columns stand for."""
+        foreign = [one.foreign for one in self.entries]
+        tables = {one.name.lower(): one for one in foreign if isinstance(one, ForeignTable)}
+        for one in foreign:
+            if isinstance(one, ForeignTable | ForeignQuery) and one.select is not None:
+                join_partners(one.select, tables)
+
     def _queries(self) -> dict[int, CreateQuery]:
         foreign = [one.foreign for one in self.entries]
         views = [one.view for one in foreign if isinstance(one, ForeignQuery)]
         named = {name.lower() for name in views if name is not None}
         tables = {one.name.lower(): one for one in foreign if isinstance(one, ForeignTable)}
         types = self.declarations.types(list(tables.values()))
-        translator = QueryTranslator(self.notes, self.roles, tables, types, self.flink)
+        translator = QueryTranslator(
+            self.notes, self.roles, tables, types, self.flink, self.written
+        )
         names = QueryNames(named)
         found: dict[int, CreateQuery] = {}
         for number, entry in enumerate(self.entries):

@@ -24,7 +24,7 @@ from muntin.pipelines.importers.tables import TableGrammar
 from muntin.queries import Reference
 from muntin.queries.source import shown
 from muntin.queries.sql.dialect import Muntin
-from muntin.queries.sql.joins import OUTER_JOINS
+from muntin.queries.sql.joins import STREAM_JOINS
 
 START_HINT = "CREATE TABLE, CREATE VIEW, INSERT INTO and SELECT are carried over"
 FIXED_HINT = "use a window of a fixed length: HOP, TUMBLE or window()"
@@ -59,8 +59,8 @@ class ForeignGrammar(TableGrammar):
     """Reads the statements of a file of Spark or Flink SQL, one at a time."""
 
     STATEMENT_HINT: ClassVar[str] = START_HINT
-    # Streams are told from tables later, when all statements are read.
-    TABLE_JOINS: ClassVar[Mapping[tuple[str, ...], str]] = OUTER_JOINS
+    # What has no window in Spark and Flink may still be a stream: its times say so, later.
+    TABLE_JOINS: ClassVar[Mapping[tuple[str, ...], str]] = STREAM_JOINS
 
     def statement(self, tokens: list[Token], text: str) -> exp.Expr:
         """Reads the tokens of one statement, which holds no semicolon."""

@@ -2,61 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from muntin.errors import MuntinError
+from muntin.pipelines.importers.bounds import (
+    BOUND_HINT,
+    Bound,
+    BoundReader,
+    Unclear,
+    comparisons,
+)
 from muntin.pipelines.importers.statements import ForeignTable
 from muntin.pipelines.importers.windows import Refusal
-from muntin.queries import canonical_text
 from muntin.queries.analysis.joins import conjuncts
 from muntin.queries.sql.clauses import Extent, WindowClause
-from muntin.windows import duration, duration_text
+from muntin.windows import duration_text
 
-BOUND_HINT = "bound the times both ways, as in p.ts BETWEEN o.ts AND o.ts + INTERVAL '1' HOUR"
-TWO_HINT = "join two streams in a query, or write it anew; see docs/joins.md"
 ROWS_HINT = "aggregate each stream by itself, or the results of the join"
-# Bounds on the difference of two times, and the same seen from the other side.
-_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
-    exp.GT: exp.LT,
-    exp.GTE: exp.LTE,
-    exp.LT: exp.GT,
-    exp.LTE: exp.GTE,
-    exp.EQ: exp.EQ,
-}
+DISTINCT_HINT = "leave DISTINCT out, and drop what occurs twice where results are read"
+BEHIND_HINT = "move the bounds to ON; in WHERE they drop rows without a partner, as JOIN does"
 _CLAUSES = {"expressions", "from_", "joins", "where"}
-
-
-@dataclass(frozen=True)
-class _Moment:
-    """A time column of one side, moved by some microseconds."""
-
-    side: int
-    column: str
-    shift: int
+_OUTER = ("LEFT", "RIGHT", "FULL")
 
 
 @dataclass
-class Interval:
-    """Two streams and the bounds on the right time less the left, in microseconds, inclusive.
+class _Span:
+    """What is said of two columns: bounds on the right less the left, inclusive.
 
-    ``times`` are the columns that are compared, ``bounds`` the conditions that compare them.
+    ``bounds`` are the conditions that say nothing else; a key keeps its own (``exact``).
     """
 
-    labels: tuple[str, str]
     times: tuple[str, str]
     low: int | None = None
     high: int | None = None
     bounds: list[exp.Expr] = field(default_factory=list)
+    exact: bool = True
+
+    @property
+    def is_closed(self) -> bool:
+        return self.low is not None and self.high is not None
+
+    def tighten(self, bound: Bound) -> None:
+        """Take one more bound."""
+        kind, apart = bound.kind, bound.apart
+        self.exact = self.exact and bound.exact
+        if kind in (exp.GT, exp.GTE, exp.EQ):
+            least = apart + (kind is exp.GT)
+            self.low = least if self.low is None else max(self.low, least)
+        if kind in (exp.LT, exp.LTE, exp.EQ):
+            most = apart - (kind is exp.LT)
+            self.high = most if self.high is None else min(self.high, most)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Two streams, how they are joined, and how far apart the times of partners are.
+
+    Attributes:
+        labels: What qualifies their columns.
+        side: INNER, LEFT, RIGHT, FULL, SEMI or ANTI.
+        span: The times that are compared, and their bounds; None if there are none.
+        unclear: Conditions on times that are no bounds.
+        behind: A bound in WHERE, behind an outer join.
+    """
+
+    labels: tuple[str, str]
+    side: str
+    span: _Span | None
+    unclear: tuple[Unclear, ...] = ()
+    behind: exp.Expr | None = None
 
     @property
     def ranges(self) -> tuple[int, int] | None:
         """How long rows of each side live, so that all pairs within the bounds meet."""
-        if self.low is None or self.high is None:
+        if self.span is None or self.span.low is None or self.span.high is None:
             return None
-        return max(self.high, 0) + 1, max(-self.low, 0) + 1
+        left, right = max(self.span.high, 0), max(-self.span.low, 0)
+        if self.side == "SEMI":
+            # From its first partner to its end a row always has one: it is shown once.
+            right += left
+        return left + 1, right + 1
 
 
 def interval_of(select: exp.Expr, tables: Mapping[str, ForeignTable]) -> Interval | None:
@@ -74,134 +101,137 @@ def interval_of(select: exp.Expr, tables: Mapping[str, ForeignTable]) -> Interva
     plain = all(isinstance(each, exp.Table) and not each.args.get("version") for each in sides)
     if not plain or any(each.args.get("window") is not None for each in sides):
         return None
-    reader = _Reader([(each.alias_or_name, tables.get(each.name.lower())) for each in sides])
-    found: Interval | None = None
-    where = select.args.get("where")
-    inner = (joins[0].args.get("side") or "INNER") == "INNER"
-    roots = [joins[0].args.get("on"), where.this if where is not None and inner else None]
-    for node in (part for root in roots if root is not None for part in conjuncts(root)):
-        compared = list(reader.bounds(node.unnest()))
-        for kind, first, second in compared:
-            found = found or Interval(reader.labels, (second.column, first.column))
-            names = (second.column.lower(), first.column.lower())
-            if names == (found.times[0].lower(), found.times[1].lower()):
-                _tighten(found, kind, second.shift - first.shift)
-                found.bounds += [node] if node not in found.bounds else []
-    return found
+    reader = BoundReader([(each.alias_or_name, tables.get(each.name.lower())) for each in sides])
+    side = joins[0].args.get("side") or "INNER"
+    on, where = joins[0].args.get("on"), select.args.get("where")
+    roots = [] if on is None else [on]
+    if where is not None and side == "INNER":
+        roots.append(where.this)
+    # A query that groups may join a table whose key is a time.
+    grouped = select.args.get("group") is not None
+    spans, unclear = _spans(reader, roots, with_keys=not grouped)
+    span = _chosen(spans, reader)
+    behind = None
+    if side in _OUTER and where is not None and (span is None or not span.is_closed):
+        others = _spans(reader, [where.this], with_keys=False)[0]
+        behind = next((node for each in others for node in each.bounds), None)
+    if span is None and (grouped or not (unclear or behind)):
+        return None
+    return Interval(reader.labels, side, span, tuple(unclear), behind)
 
 
-def _tighten(interval: Interval, kind: type[exp.Expr], bound: int) -> None:
-    """Take one more bound: the right time less the left, compared with a number."""
-    if kind in (exp.GT, exp.GTE, exp.EQ):
-        least = bound + (kind is exp.GT)
-        interval.low = least if interval.low is None else max(interval.low, least)
-    if kind in (exp.LT, exp.LTE, exp.EQ):
-        most = bound - (kind is exp.LT)
-        interval.high = most if interval.high is None else min(interval.high, most)
+def _spans(
+    reader: BoundReader, roots: Iterable[exp.Expr], *, with_keys: bool
+) -> tuple[list[_Span], list[Unclear]]:
+    """All pairs of columns that conditions bound, and the conditions that are not understood."""
+    spans: dict[tuple[str, str], _Span] = {}
+    unclear: list[Unclear] = []
+    for node in (part for root in roots for part in conjuncts(root)):
+        said = [reader.read(part) for part in comparisons(node)]
+        bounds = [each for each in said if isinstance(each, Bound)]
+        unclear += [each for each in said if isinstance(each, Unclear)]
+        touched: list[_Span] = []
+        for bound in bounds:
+            if bound.exact and not with_keys:
+                continue
+            key = (bound.times[0].lower(), bound.times[1].lower())
+            touched.append(spans.setdefault(key, _Span(bound.times)))
+            touched[-1].tighten(bound)
+        # What says more than bounds on two columns, or may be a key, stays as it is.
+        whole = len(touched) == len(said) and all(each is touched[0] for each in touched)
+        if whole and not any(bound.exact for bound in bounds):
+            touched[0].bounds.append(node)
+    return list(spans.values()), unclear
 
 
-class _Reader:
-    """Finds comparisons of the times of two tables."""
+def _chosen(spans: list[_Span], reader: BoundReader) -> _Span | None:
+    """The columns that are the times: those with watermarks, or with bounds both ways."""
 
-    def __init__(self, sides: list[tuple[str, ForeignTable | None]]) -> None:
-        self._labels = [label.lower() for label, _ in sides]
-        self.labels = (sides[0][0], sides[1][0])
-        self._columns = [
-            {column.name.lower() for column in (table.columns or ())} if table else set()
-            for _, table in sides
-        ]
+    def weight(span: _Span) -> tuple[bool, bool, bool]:
+        return reader.is_marked(span.times), span.is_closed, not span.exact
 
-    def bounds(self, node: exp.Expr) -> Iterator[tuple[type[exp.Expr], _Moment, _Moment]]:
-        """The bounds that a condition is: how the right time compares with the left."""
-        if isinstance(node, exp.Between):
-            yield from self.bounds(exp.GTE(this=node.this, expression=node.args["low"]))
-            yield from self.bounds(exp.LTE(this=node.this, expression=node.args["high"]))
-        if type(node) not in _TURNED:
-            return
-        first, second = self._moment(node.this), self._moment(node.expression)
-        if first is None or second is None or first.side == second.side:
-            return
-        if isinstance(node, exp.EQ) and not (first.shift or second.shift):
-            # Equal keys look alike, and a time that equals a time exactly is a key as well.
-            return
-        if first.side == 1:
-            yield type(node), first, second
-        else:
-            yield _TURNED[type(node)], second, first
-
-    def _moment(self, node: exp.Expr) -> _Moment | None:
-        node, shift = node.unnest(), 0
-        while isinstance(node, exp.Add | exp.Sub):
-            sign = 1 if isinstance(node, exp.Add) else -1
-            extent = node.expression.unnest()
-            if not isinstance(extent, exp.Interval):
-                return None
-            try:
-                shift += sign * duration(canonical_text(extent))
-            except MuntinError:
-                return None
-            node = node.this.unnest()
-        if not isinstance(node, exp.Column):
-            return None
-        side = self._side(node)
-        return None if side is None else _Moment(side, node.name, shift)
-
-    def _side(self, column: exp.Column) -> int | None:
-        label, name = column.table.lower(), column.name.lower()
-        if label:
-            return self._labels.index(label) if label in self._labels else None
-        found = [side for side in (0, 1) if name in self._columns[side]]
-        return found[0] if len(found) == 1 else None
+    return max(spans, key=weight, default=None)
 
 
 def make_windows(select: exp.Select, interval: Interval) -> None:
     """Give both streams of an interval join windows in which all its pairs meet, and no others.
 
-    Windows say how far the right time may be before and after the left one; a bound that leaves
-    out equal times stays as a condition. An outer join pads rows that never have a partner.
+    Windows say how far the right time may be before and after the left one; a bound that they do
+    not imply stays as a condition. An outer join pads rows that never have a partner, and those
+    are what an ANTI JOIN shows.
 
     Raises:
         Refusal: If a bound is missing, or it is more than a join.
     """
     join = select.args["joins"][0]
     others = [key for key, value in select.args.items() if value and key not in _CLAUSES]
-    if interval.ranges is None:
-        which = "lower" if interval.low is None else "upper"
-        message = f"the difference of the times has no {which} bound"
-        raise Refusal(join.this, message, BOUND_HINT)
+    ranges, span = interval.ranges, interval.span
+    if ranges is None or span is None:
+        raise _unbounded(join, interval)
     if others:
         what = {"group": "GROUP BY", "order": "ORDER BY"}.get(others[0], others[0].upper())
-        raise Refusal(join.this, f"{what} above a join by time", ROWS_HINT)
+        hint = DISTINCT_HINT if others[0] == "distinct" else ROWS_HINT
+        raise Refusal(join.this, f"{what} above a join by time", hint)
     sides = (select.args["from_"].this, join.this)
-    for table, time, length in zip(sides, interval.times, interval.ranges, strict=True):
+    for table, time, length in zip(sides, span.times, ranges, strict=True):
         table.set("window", _clause(length, time))
-    if join.args.get("side") in ("LEFT", "RIGHT", "FULL"):
+    if interval.side in _OUTER:
         join.set("whole", True)
-    _replace_bounds(select, join, interval)
+    _replace_bounds(select, join, interval, span)
+    if interval.side == "ANTI":
+        _pad(select, join, exp.column(span.times[1], interval.labels[1]))
 
 
-def _replace_bounds(select: exp.Select, join: exp.Expr, interval: Interval) -> None:
+def _unbounded(join: exp.Expr, interval: Interval) -> Refusal:
+    """Why an interval join has no windows."""
+    if interval.behind is not None:
+        message = f"the times are compared in WHERE, behind {interval.side} JOIN"
+        return Refusal(interval.behind, message, BEHIND_HINT)
+    if interval.unclear:
+        unclear = interval.unclear[0]
+        return Refusal(unclear.node, unclear.message, unclear.hint)
+    which = "lower" if interval.span is None or interval.span.low is None else "upper"
+    return Refusal(join.this, f"the difference of the times has no {which} bound", BOUND_HINT)
+
+
+def _pad(select: exp.Select, join: exp.Expr, time: exp.Column) -> None:
+    """ANTI JOIN: of the outer join, the rows whose partner has no time."""
+    join.set("side", "LEFT")
+    join.set("whole", True)
+    where = select.args.get("where")
+    terms = [] if where is None else [where.this]
+    select.set(
+        "where", exp.Where(this=_connected([*terms, exp.Is(this=time, expression=exp.Null())]))
+    )
+
+
+def _replace_bounds(select: exp.Select, join: exp.Expr, interval: Interval, span: _Span) -> None:
     """Take out the bounds that the windows imply, and spell the others without intervals."""
     left, right = (
         exp.Anonymous(this="unix_micros", expressions=[exp.column(time, label)])
-        for time, label in zip(interval.times, interval.labels, strict=True)
+        for time, label in zip(span.times, interval.labels, strict=True)
     )
     apart = exp.Sub(this=right, expression=left)
     bounds: list[exp.Expr] = []
-    assert interval.low is not None
-    assert interval.high is not None
-    if interval.low > 0:
-        bounds.append(exp.GTE(this=apart.copy(), expression=exp.Literal.number(interval.low)))
-    if interval.high < 0:
-        most = exp.Neg(this=exp.Literal.number(-interval.high))
-        bounds.append(exp.LTE(this=apart.copy(), expression=most))
-    gone = {id(node) for node in interval.bounds}
+    assert interval.ranges is not None
+    assert span.low is not None
+    assert span.high is not None
+    if span.low > 1 - interval.ranges[1]:
+        bounds.append(exp.GTE(this=apart.copy(), expression=_number(span.low)))
+    if span.high < interval.ranges[0] - 1:
+        bounds.append(exp.LTE(this=apart.copy(), expression=_number(span.high)))
+    gone = {id(node) for node in span.bounds}
     on, where = join.args.get("on"), select.args.get("where")
     if on is not None:
         join.set("on", _connected([*_kept(on, gone), *bounds]))
     if where is not None:
         rest = [*_kept(where.this, gone), *(bounds if on is None else [])]
         select.set("where", exp.Where(this=_connected(rest)) if rest else None)
+
+
+def _number(value: int) -> exp.Expr:
+    literal = exp.Literal.number(abs(value))
+    return exp.Neg(this=literal) if value < 0 else literal
 
 
 def _kept(root: exp.Expr, gone: set[int]) -> list[exp.Expr]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
 from muntin.display import count
 from muntin.pipelines.importers.intervals import Interval, interval_of, make_windows
+from muntin.pipelines.importers.partners import refuse_subqueries
 from muntin.pipelines.importers.reader import Entry, Role
+from muntin.pipelines.importers.shapes import check_shape
 from muntin.pipelines.importers.statements import ForeignQuery, ForeignTable, Notes, spell_casts
 from muntin.pipelines.importers.windows import Refusal, WindowTranslator
 from muntin.queries import CreateQuery, CreateRows, Query, Reference, RowQuery
@@ -19,12 +22,12 @@ from muntin.queries.reader import QueryNames
 from muntin.queries.report import Report
 from muntin.queries.source import position, shown
 from muntin.queries.sql.aggregate_calls import AggregateCall, as_call
-from muntin.queries.sql.joins import REFUSED_JOINS
 from muntin.queries.sql.normalize import is_plain
 
 COLUMNS_HINT = "results are the bounds of the window, the groups, then the aggregates"
 LOOKUP_HINT = "it is read again when its files change; see refresh in docs/sql-files.md"
 LIFETIME_HINT = "a pair is alive while both its rows are: see docs/joins.md"
+VIEW_HINT = "name its source there, and write its conditions and columns into the query"
 VERSION_HINT = "join the table as it is now, or have the value in the rows of the stream"
 
 
@@ -37,6 +40,7 @@ class QueryTranslator:
         tables: The declared tables, by their names in lower case.
         types: The types of each table's columns, all names in lower case.
         flink: Whether the file is Flink's.
+        written: The names of views that are written out where FROM names them.
     """
 
     def __init__(
@@ -46,12 +50,14 @@ class QueryTranslator:
         tables: Mapping[str, ForeignTable],
         types: Mapping[str, Mapping[str, str]],
         flink: bool,
+        written: AbstractSet[str] = frozenset(),
     ) -> None:
         self.notes = notes
         self.roles = roles
         self.tables = tables
         self.types = types
         self.flink = flink
+        self.written = written
 
     def translate(
         self, number: int, entry: Entry, names: QueryNames, views: set[str]
@@ -104,32 +110,41 @@ class QueryTranslator:
         self._look_up(select)
         interval = interval_of(select, self.tables)
         WindowTranslator(select, start, self.notes).translate()
+        tables = list(select.find_all(exp.Table))
+        self._check_names(tables, views)
+        refuse_subqueries(select)
         if interval is not None:
             self._join_streams(select, interval)
         else:
-            _check_sides(select)
-        tables = list(select.find_all(exp.Table))
-        for table in tables:
-            name = table.name.lower()
-            if name in views or self.roles.get(name) == "sink":
-                message = f"{shown(table.name)} holds the results of another query"
-                raise Refusal(table, message, "write one query over the stream itself")
+            check_shape(select)
         self._note_picks(select, start)
         spell_casts(select, self.flink)
         if self.flink:
             keep_whole(select, self._columns(tables))
         return interval is not None
 
+    def _check_names(self, tables: Sequence[exp.Table], views: AbstractSet[str]) -> None:
+        """Refuse what reads the results of queries, or views in places of tables."""
+        for table in tables:
+            name = table.name.lower()
+            if name in views or self.roles.get(name) == "sink":
+                message = f"{shown(table.name)} holds the results of another query"
+                raise Refusal(table, message, "write one query over the stream itself")
+            if name in self.written and name not in self.tables:
+                message = f"{shown(table.name)} is a view, and stands in a join or a subquery"
+                raise Refusal(table, message, VIEW_HINT)
+
     def _join_streams(self, select: exp.Select, interval: Interval) -> None:
         """An interval join, as a join of windowed streams; both must be declared."""
         sides = (select.args["from_"].this, select.args["joins"][0].this)
-        for table, time in zip(sides, interval.times, strict=True):
+        times = ("", "") if interval.span is None else interval.span.times
+        for table, time in zip(sides, times, strict=True):
             declared = self.tables.get(table.name.lower())
             if declared is None:
                 message = f"nothing declares {shown(table.name)}"
                 raise Refusal(table, message, "declare both streams of a join with CREATE TABLE")
             marks = [mark.column.lower() for mark in declared.watermarks]
-            if marks and time.lower() not in marks:
+            if marks and time and time.lower() not in marks:
                 message = f"{shown(time)} is not the time of {shown(table.name)}"
                 raise Refusal(table, message, "compare the columns that have watermarks")
         make_windows(select, interval)
@@ -195,14 +210,6 @@ class QueryTranslator:
             for name, kind in self.types.get(table.name.lower(), {}).items():
                 found[name] = kind if found.get(name, kind) == kind else ""
         return found
-
-
-def _check_sides(select: exp.Select) -> None:
-    """Refuses outer joins of tables other than LEFT."""
-    for join in select.args.get("joins") or ():
-        side = join.args.get("side")
-        if side in ("RIGHT", "FULL"):
-            raise Refusal(join.this, f"{side} JOIN is not supported", REFUSED_JOINS[side])
 
 
 def check_row_sink(statement: CreateRows, table: ForeignTable, notes: Notes) -> None:

@@ -155,7 +155,8 @@ def roles(statements: Sequence[ForeignStatement]) -> dict[str, Role]:
     for statement in statements:
         if isinstance(statement, ForeignTable | ForeignQuery) and statement.select is not None:
             _tables_read(statement.select, found)
-            if interval_of(statement.select, tables) is not None:
+            interval = interval_of(statement.select, tables)
+            if interval is not None and interval.span is not None:
                 for table in statement.select.find_all(exp.Table):
                     if found.get(table.name.lower()) != "sink":
                         found[table.name.lower()] = "stream"

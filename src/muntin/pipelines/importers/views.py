@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -10,7 +10,7 @@ from sqlglot import exp
 from muntin.pipelines.importers.reader import Entry
 from muntin.pipelines.importers.statements import ForeignQuery, ForeignTable, Notes
 from muntin.pipelines.importers.windows import is_processing_time
-from muntin.queries.source import position
+from muntin.queries.source import position, shown
 from muntin.queries.sql.aggregate_calls import aggregate_calls
 
 _CLAUSES = {"expressions", "from_", "where"}
@@ -31,7 +31,7 @@ class View:
 
 
 def plain_view(select: exp.Expr) -> View | None:
-    """The view that a SELECT is, or None where it aggregates, joins or sorts."""
+    """The view that a SELECT is, or None where it aggregates, joins, sorts or has subqueries."""
     source = select.args.get("from_") if isinstance(select, exp.Select) else None
     table = None if source is None else source.this
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
@@ -52,6 +52,9 @@ def plain_view(select: exp.Expr) -> View | None:
             return None
         columns[item.alias_or_name.lower()] = bare(node)
     where = select.args.get("where")
+    if any(part.find(exp.Query, exp.Exists) for part in (*select.expressions, where) if part):
+        # Written out elsewhere, a subquery would see other names around it.
+        return None
     return View(table.name, columns, None if where is None else bare(where.this))
 
 
@@ -75,9 +78,15 @@ def expand(select: exp.Select, views: Mapping[str, View]) -> None:
             view = views.get(table.name.lower())
         else:
             return
-        if view is None:
+        if view is None or (view.where is not None and _pads_first(select)):
             return
         _inline(select, table, view)
+
+
+def _pads_first(select: exp.Select) -> bool:
+    """Whether a join pads the first table: its conditions then say more behind the join."""
+    joins = select.args.get("joins") or ()
+    return any(join.args.get("side") in ("RIGHT", "FULL") for join in joins)
 
 
 def _common(select: exp.Select) -> dict[str, View]:
@@ -159,27 +168,75 @@ def bare(node: exp.Expr) -> exp.Expr:
 VIEW_HINT = "queries that read it read its source, with its conditions and columns"
 
 
-def write_out_views(entries: Sequence[Entry], notes: Notes) -> None:
-    """Write out views that only filter and compute, and computed columns, where they are read.
+class ViewWriter:
+    """Writes out views that only filter and compute, and computed columns, where they are read.
 
-    A view that aggregates stays a query.
+    A view that aggregates or joins stays a query. One that nothing reads is lost: it would be a
+    query over rows, and may as well be a leftover.
+
+    Args:
+        entries: All statements of the file, which are changed in place.
+        notes: Takes what becomes of views.
     """
-    views: dict[str, View] = {}
-    for number, entry in enumerate(entries):
-        one, notes.statement = entry.foreign, number
-        if not isinstance(one, ForeignTable | ForeignQuery):
-            continue
-        if isinstance(one, ForeignTable) and (computed := _computed(one)):
-            # A stream with computed columns is read through a view of its own name.
-            views[one.name.lower()] = View(one.name, computed)
-        if isinstance(one.select, exp.Select):
-            expand(one.select, views)
-        name = one.view if isinstance(one, ForeignQuery) else None
-        view = plain_view(one.select) if name and one.select is not None else None
-        if name and view is not None:
-            views[name.lower()] = view
-            notes.add(one.start, "the view is written out", VIEW_HINT, lost=False)
-            entry.foreign, entry.settled = None, True
+
+    def __init__(self, entries: Sequence[Entry], notes: Notes) -> None:
+        self.entries = entries
+        self.notes = notes
+        self._views: dict[str, View] = {}
+        # The statement that makes each view, and those whose views each statement reads.
+        self._makers: dict[str, int] = {}
+        self._reads: dict[int, set[int]] = {}
+
+    def write(self) -> frozenset[str]:
+        """Write out all views, and give the names of these."""
+        made: dict[int, ForeignQuery] = {}
+        for number, entry in enumerate(self.entries):
+            one = entry.foreign
+            if not isinstance(one, ForeignTable | ForeignQuery):
+                continue
+            if isinstance(one, ForeignTable) and (computed := _computed(one)):
+                # A stream with computed columns is read through a view of its own name.
+                self._views[one.name.lower()] = View(one.name, computed)
+            if one.select is not None:
+                self._reads[number] = self._expand(one.select)
+            name = one.view if isinstance(one, ForeignQuery) else None
+            view = plain_view(one.select) if name and one.select is not None else None
+            if name and view is not None and isinstance(one, ForeignQuery):
+                self._views[name.lower()], self._makers[name.lower()] = view, number
+                made[number], entry.foreign = one, None
+        read = self._read_by(self._reads.keys() - made.keys())
+        for number, one in made.items():
+            self._note(number, one, is_read=number in read)
+        return frozenset(self._makers)
+
+    def _expand(self, select: exp.Expr) -> set[int]:
+        """Write views out in one SELECT, and give the statements that made those it names."""
+        names = {table.name.lower() for table in select.find_all(exp.Table)}
+        if isinstance(select, exp.Select):
+            expand(select, self._views)
+        return {self._makers[name] for name in names if name in self._makers}
+
+    def _read_by(self, queries: Iterable[int]) -> set[int]:
+        """The views that queries read, also through other views."""
+        found: set[int] = set()
+        left = list(queries)
+        while left:
+            new = self._reads.get(left.pop(), set()) - found
+            found |= new
+            left += new
+        return found
+
+    def _note(self, number: int, one: ForeignQuery, *, is_read: bool) -> None:
+        self.notes.statement = number
+        if is_read:
+            self.notes.add(one.start, "the view is written out", VIEW_HINT, lost=False)
+            self.entries[number].settled = True
+            return
+        source = one.select.args["from_"].this.name
+        hint = (
+            f"leave it out, or write CREATE QUERY ... FROM {shown(source)} [NOW] to show its rows"
+        )
+        self.notes.add(one.start, f"no query reads the view {shown(str(one.view))}", hint)
 
 
 def _computed(table: ForeignTable) -> dict[str, exp.Expr]:

@@ -27,7 +27,7 @@ _JOINS = {
     ("LEFT", "OUTER", "JOIN"): "LEFT",
 }
 # Streams with windows of their own join in more ways than tables.
-_STREAM_JOINS = {
+STREAM_JOINS = {
     **_JOINS,
     ("RIGHT", "JOIN"): "RIGHT",
     ("RIGHT", "OUTER", "JOIN"): "RIGHT",
@@ -38,8 +38,6 @@ _STREAM_JOINS = {
     ("ANTI", "JOIN"): "ANTI",
     ("LEFT", "ANTI", "JOIN"): "ANTI",
 }
-# What is no stream to Spark and Flink either may become one: its times say so.
-OUTER_JOINS = {words: side for words, side in _STREAM_JOINS.items() if side not in ("SEMI", "ANTI")}
 UNMATCHED_HINT = "write LEFT JOIN payments [RANGE '1 hour'] p ON o.id = p.order_id EMIT UNMATCHED"
 REFUSED_JOINS = {
     "CROSS": "join on a column that both have",
@@ -101,7 +99,7 @@ class JoinGrammar(_Base):
         table = self._parse_joined_table()
         if words not in self.TABLE_JOINS and table.args.get("window") is None:
             self._refuse_join(words, opening)
-        side = _STREAM_JOINS[words]
+        side = STREAM_JOINS[words]
         if self._match(TokenType.ON):
             condition = self._parse_disjunction()
             if condition is None:
@@ -134,7 +132,7 @@ class JoinGrammar(_Base):
             return None
         if not straight:
             words.append(self._prev.text.upper())
-        if tuple(words) not in _STREAM_JOINS:
+        if tuple(words) not in STREAM_JOINS:
             hinted = REFUSED_STREAM_JOINS.keys() & words
             if hinted and self._parse_joined_table().args.get("window") is not None:
                 message = f"{' '.join(words)} is not supported"
