@@ -49,7 +49,10 @@ def bind_aggregates(
     >>> final.way, [side.query.window.range for side in final.sides], rows
     ('sides', [5, 3], ())
     """
-    return _Aggregates(query, streams, zone, tables or {}).final()
+    try:
+        return _Aggregates(query, streams, zone, tables or {}).final()
+    except QueryError as error:
+        raise RowBinding(query, streams, zone, tables or {}).all_problems(error) from error
 
 
 class _Aggregates:

@@ -32,6 +32,7 @@ from muntin.plan.operators import (
     leaves,
 )
 from muntin.planner.rows.joins import Joining
+from muntin.planner.rows.problems import UnknownNames, all_problems
 from muntin.planner.rows.rewritings import StreamRate, rewritten, weighed
 from muntin.planner.rows.scope import Scope
 from muntin.queries import Compound, RowQuery, RowSource, Selection
@@ -130,6 +131,17 @@ class RowBinding:
 
     def final(self) -> RowFinal:
         """The query with its operators, and how it is shown."""
+        try:
+            return self._final()
+        except QueryError as error:
+            raise self.all_problems(error) from error
+
+    def all_problems(self, first: QueryError) -> QueryError:
+        """An error that also tells of all names that mean nothing."""
+        names = UnknownNames(self.query, self.zone, self.stream, self.tables, self.relations)
+        return all_problems(first, names)
+
+    def _final(self) -> RowFinal:
         query = self.query
         read = list(sources(query.body))
         found = self.found()
@@ -343,7 +355,8 @@ class RowBinding:
         if len(left.schema) != len(right.schema):
             message = f"{word} of {len(left.schema)} and {len(right.schema)} columns"
             hint = "list the same number of columns on both sides"
-            raise QueryError([self.query.problem(None, message, hint)])
+            place = column(word, body.start)
+            raise QueryError([self.query.problem(place, message, hint)])
         if left.schema.types == right.schema.types and left.schema.names == right.schema.names:
             return left, right
         columns: tuple[list[Column], list[Column]] = ([], [])
@@ -355,7 +368,8 @@ class RowBinding:
                 except BindingError as error:
                     message = f"{word} of the columns {one.name} and {other.name}: {error.message}"
                     hint = "CAST one of them to the other's type"
-                    raise QueryError([self.query.problem(None, message, hint)]) from error
+                    place = self._item(body.right, other.name) or column(other.name, body.start)
+                    raise QueryError([self.query.problem(place, message, hint)]) from error
                 bound = [subexpression(in_zone(root, self.zone)) for root in roots]
             for side, value in zip(columns, bound, strict=True):
                 side.append(Column(one.name, value))

@@ -14,6 +14,7 @@ from muntin.queries.analysis.selections import Selections, computes, existence, 
 from muntin.queries.query import BOUNDS, is_column
 from muntin.queries.report import Report
 from muntin.queries.rows import STAR, Body, Compound, RowQuery, Selection, SetKind, selections
+from muntin.queries.source import position
 from muntin.queries.sql.aggregate_calls import aggregate_calls
 from muntin.queries.sql.clauses import StreamedNode
 from muntin.queries.sql.depth import balance
@@ -164,7 +165,7 @@ class _Analysis:
             self.report.add(
                 node.expression, message, "list the same number of columns on both sides"
             )
-        return Compound(kind, left, right)
+        return Compound(kind, left, right, position(node.expression))
 
     def _check_together(self, query: RowQuery, node: exp.Expr) -> None:
         """What a query may not ask for all at once."""

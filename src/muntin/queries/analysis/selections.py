@@ -195,6 +195,7 @@ class Selections:
             kind=side.lower(),
             on=None if join is None else self._on(join.args.get("on")),
             using=tuple(name.name for name in using),
+            using_starts=tuple(position(name) for name in using),
             whole=join is not None and bool(join.args.get("whole")),
             time=None if time is None else time.name,
             start=position(table),
