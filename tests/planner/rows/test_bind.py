@@ -35,6 +35,7 @@ STREAMS = {
     "sent": stream(id=pa.int64(), place=pa.string()),
     "coarse": stream(pa.timestamp("s", "UTC"), id=pa.int64()),
     "plain": stream(pa.int64(), id=pa.int64()),
+    "untyped": stream(none=pa.null()),
 }
 O = "FROM orders [RANGE '10 minutes'] o"  # noqa: E741
 P = "payments [RANGE '1 hour'] p"
@@ -328,6 +329,22 @@ def test_leading_columns(sql: str, names: list[str]) -> None:
             "SELECT o.id {O} RIGHT SEMI JOIN {P} ON o.id = p.order_id",
             "line 1, column 48: RIGHT SEMI JOIN is not supported",
         ),
+        (
+            "SELECT o.id {O} JOIN payments p ON o.id = p.order_id",
+            r"column 53: query q1: payments is a stream.*\n.*\n.*\n.*payments \[RANGE '1 hour'\] p",
+        ),
+        (
+            "SELECT a.id FROM plain [NOW] a JOIN payments ON a.id = payments.order_id",
+            r"has no window\n.*\n.*\nHint: write payments \[RANGE 3600\]: only",
+        ),
+        (
+            "SELECT DISTINCT o.none AS n FROM untyped [NOW] o",
+            r"column 19: (.*\n)*Hint: write CAST\(none AS STRING\) AS n, or give it a type",
+        ),
+        (
+            "SELECT DISTINCT * FROM untyped [NOW]",
+            r"Hint: write CAST\(none AS STRING\) AS none, or give it a type",
+        ),
         ("SELECT DISTINCT NULL AS n {O}", "query q1: the column n is NULL without a type"),
         (
             "SELECT id, NULL AS n {O} EXCEPT SELECT order_id, NULL AS n FROM {P}",
@@ -413,7 +430,8 @@ def test_all_unknown_names_of_a_query_are_told_at_their_places(
 
 
 def test_columns_of_what_is_unknown_are_not_told() -> None:
-    sql = f"SELECT o.id, p.foo, bar, q.*, t.x {O} JOIN paymnts [NOW] p ON o.idd = p.order_id" + (
+    sql = (
+        f"SELECT o.id, p.foo, bar, q.*, t.x {O} JOIN paymnts [NOW] p ON o.idd = p.order_id"
         " JOIN sen [NOW] q ON q.id = o.id JOIN tbl t ON t.k = o.id"
     )
     (query,) = all_queries(sql)

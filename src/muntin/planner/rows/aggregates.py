@@ -75,7 +75,7 @@ class _Aggregates:
         self.computed = query.aggregation
         rows = RowBinding(query, streams, zone, tables)
         self.found = rows.found()
-        self.scope = Scope(query, zone)
+        self.scope = Scope(query, zone, streams=rows.streams)
         self.joining = Joining(self.selection, self.scope, rows.stream, tables)
         self.range = max(self.scope.ticks(source) for source in sources(query.body))
         self.rows = pa.schema(

@@ -38,6 +38,7 @@ from muntin.planner.rows.scope import Scope
 from muntin.queries import Compound, RowQuery, RowSource, Selection
 from muntin.queries.query import column
 from muntin.queries.rows import STAR, Body, sources
+from muntin.queries.sql.normalize import canonical_text
 
 _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
     "except all": "all",
@@ -138,7 +139,8 @@ class RowBinding:
 
     def all_problems(self, first: QueryError) -> QueryError:
         """An error that also tells of all names that mean nothing."""
-        names = UnknownNames(self.query, self.zone, self.stream, self.tables, self.relations)
+        streams = self.streams, self.relations
+        names = UnknownNames(self.query, self.zone, self.stream, self.tables, *streams)
         return all_problems(first, names)
 
     def _final(self) -> RowFinal:
@@ -286,8 +288,12 @@ class RowBinding:
         for field in node.schema:
             if pa.types.is_null(field.type):
                 message = f"the column {field.name} is NULL without a type, and values are compared"
-                hint = f"give it one, as in CAST(NULL AS STRING) AS {field.name}"
                 place = self._item(self.query.body, field.name)
+                hint = f"give it one, as in CAST(NULL AS STRING) AS {field.name}"
+                if place is None or isinstance(place, exp.Column):
+                    own = field.name if place is None else canonical_text(place)
+                    hint = f"write CAST({own} AS STRING) AS {field.name}, or give it a type where "
+                    hint += "rows come from"
                 raise QueryError([self.query.problem(place, message, hint)])
         return node
 
@@ -305,7 +311,7 @@ class RowBinding:
         return self._compound(body)
 
     def _selection(self, selection: Selection) -> Node:
-        scope = Scope(self.query, self.zone)
+        scope = Scope(self.query, self.zone, streams=self.streams)
         joining = Joining(selection, scope, self.stream, self.tables, self.relations)
         items = list(self._items(selection, scope))
         leaf = joining.leaf()
@@ -368,8 +374,9 @@ class RowBinding:
                 except BindingError as error:
                     message = f"{word} of the columns {one.name} and {other.name}: {error.message}"
                     hint = "CAST one of them to the other's type"
-                    place = self._item(body.right, other.name) or column(other.name, body.start)
-                    raise QueryError([self.query.problem(place, message, hint)]) from error
+                    item = self._item(body.right, other.name)
+                    second = column(other.name, body.start) if item is None else item
+                    raise QueryError([self.query.problem(second, message, hint)]) from error
                 bound = [subexpression(in_zone(root, self.zone)) for root in roots]
             for side, value in zip(columns, bound, strict=True):
                 side.append(Column(one.name, value))

@@ -39,12 +39,14 @@ class UnknownNames:
         zone: Zone,
         find: Callable[[RowSource], tuple[str, StreamSchema]],
         tables: Mapping[str, pa.Schema],
+        streams: Mapping[str, StreamSchema],
         relations: Mapping[str, StreamSchema],
     ) -> None:
         self._query = query
         self._zone = zone
         self._find = find
         self._tables = tables
+        self._streams = streams
         self._relations = relations
         self._found: list[Problem] = []
         # What is called by these has columns that nobody knows.
@@ -63,7 +65,7 @@ class UnknownNames:
             self._body(body.right)
 
     def _selection(self, selection: Selection, outer: Scope | None = None) -> None:
-        scope = Scope(self._query, self._zone, outer)
+        scope = Scope(self._query, self._zone, outer, self._streams)
         for source in selection.sources:
             self._source(scope, source)
         for join in selection.tables:
