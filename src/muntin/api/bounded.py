@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from muntin.aggregates.caps import Guarantees, OnCap
 from muntin.aggregators.choice import Prefer
-from muntin.errors import DataError, Problem, QueryError
+from muntin.errors import DataError, Problem, QueryError, about_stream
 from muntin.faults import bad_rows as bad_rows_error
 from muntin.faults import failed_values, is_fail
 from muntin.frames import check_names, of_stream, read_tables
@@ -149,10 +149,12 @@ def aggregate(
     inputs = routed_inputs(frames, [*asked, *sides])
     plans: dict[str, SharedPlan] = {}
     for source, (frame, members) in inputs.items():
+        with about_stream(source if len(frames) > 1 else None):
+            timeline = Timeline.of(frame.schema, of_stream(time, source, "time"))
         draft = Draft(
             members,
             frame.schema,
-            Timeline.of(frame.schema, of_stream(time, source, "time")),
+            timeline,
             tables={each: table.schema for each, table in joined.items()},
             strategy=strategy,
             slicing=slicing,
