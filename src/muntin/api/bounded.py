@@ -64,7 +64,8 @@ def aggregate(
     ``[t - range, t)``. The order of the input rows does not matter.
 
     Queries over rows with lifetimes (joins of windowed streams, EXISTS, DISTINCT, EXCEPT and their
-    like) give every row with ``valid_from`` and ``valid_to``, and run on data in this process.
+    like) give every row with ``valid_from`` and ``valid_to``, over data in this process or bounded
+    Spark DataFrames.
 
     Args:
         data: A pyarrow Table or RecordBatch, an iterable of RecordBatches, a pandas or polars
