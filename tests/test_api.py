@@ -166,6 +166,17 @@ def test_data_that_cannot_be_used_is_refused(data: object, message: str) -> None
         muntin.aggregate(data, "SELECT count(*) FROM t [RANGE 8 SLIDE 4]", time="ts")
 
 
+def test_the_stream_that_cannot_be_used_is_named() -> None:
+    streams = {"a": TABLE, "b": TABLE}
+    rows = "SELECT x.ts FROM a [NOW] x JOIN b [NOW] y ON x.ts = y.ts"
+    counts = [f"SELECT count(*) AS n FROM {each} [RANGE '8 s' SLIDE '4 s']" for each in streams]
+    for queries in (rows, counts):
+        with pytest.raises(DataError, match=r"^stream b: there is no time column 'tz'"):
+            muntin.aggregate(streams, queries, {"a": "ts", "b": "tz"})
+    with pytest.raises(DataError, match=r"^stream b: there is no time column 'tz'"):
+        muntin.stream(rows, dict.fromkeys(streams, TABLE.schema), {"a": "ts", "b": "tz"})
+
+
 def test_options_and_empty_query_lists_are_checked() -> None:
     with pytest.raises(DataError, match="on_error must be null or fail, not 'ignore'"):
         muntin.aggregate(TABLE, SQL, "ts", on_error="ignore")  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from muntin.engine import LocalEngine
 from muntin.engine.answers.families import FIRST_WINDOW
 from muntin.engine.joined import JoinAnswers
 from muntin.engine.tables.feeds import TableFeeds
-from muntin.errors import DataError
+from muntin.errors import DataError, about_stream
 from muntin.expressions.zones import Zone
 from muntin.operators import RowEngine
 from muntin.plan.joined import JoinFinal
@@ -90,10 +90,10 @@ def plan_rows(
     Raises:
         QueryError: With the problems of all queries.
     """
-    streams = {
-        name: StreamSchema(frame.schema, Timeline.of(frame.schema, times[name]))
-        for name, frame in frames.items()
-    }
+    streams = {}
+    for name, frame in frames.items():
+        with about_stream(name if len(frames) > 1 else None):
+            streams[name] = StreamSchema(frame.schema, Timeline.of(frame.schema, times[name]))
     zone = next(iter(frames.values())).zone
     plan = row_plan(queries, streams, zone, {name: each.schema for name, each in tables.items()})
     if not is_undecided(plan):

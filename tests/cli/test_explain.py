@@ -68,6 +68,17 @@ def test_several_streams(tmp_path: Path) -> None:
         explain(tmp_path, TWO, "--stream", "idle")
 
 
+def test_a_stream_that_only_row_queries_read(tmp_path: Path) -> None:
+    joined = (
+        "CREATE QUERY both AS SELECT a.vol FROM trades [NOW] a JOIN idle [NOW] b ON a.vol = b.vol;"
+    )
+    with pytest.raises(
+        MuntinError, match="stream idle is read by row queries only: both"
+    ) as caught:
+        explain(tmp_path, TWO + joined, "--stream", "IDLE")
+    assert "leave out --stream" in str(caught.value.hint)
+
+
 def test_columns_are_found_out_and_variables_set(tmp_path: Path) -> None:
     table = pa.table({"ts": pa.array([0], pa.timestamp("us", "UTC")), "vol": [1]})
     pq.write_table(table, tmp_path / "in.parquet")

@@ -94,6 +94,18 @@ def test_who_holds_others_back_is_named_once(caplog: pytest.LogCaptureFixture) -
     assert "rows of a are kept" in told[5][0]
 
 
+def test_who_is_to_be_idle_is_not_told_to_give_idle(caplog: pytest.LogCaptureFixture) -> None:
+    schema = pa.schema({"ts": pa.int64(), "k": pa.int64()})
+    streams = dict.fromkeys("ab", StreamSchema(schema, Timeline("ts", pa.int64())))
+    text = "SELECT a.k FROM a [RANGE 10] JOIN b [RANGE 5] ON a.k = b.k"
+    plan = row_plan([each for each in all_queries(text) if isinstance(each, RowQuery)], streams)
+    for paced in ((), ("a",), ("b",)):
+        HolderWarning().check({"a": 30, "b": 0}, plan, paced)
+    assert ["give idle=" in each for each in caplog.messages] == [True, True, False]
+    assert caplog.messages[2].startswith("stream b is 30 ticks behind and holds the others back")
+    assert "has been silent for as long as idle= or advance_when_idle= says" in caplog.messages[2]
+
+
 def test_streams_are_compared_with_those_they_are_read_with(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

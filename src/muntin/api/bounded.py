@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from muntin.aggregates.caps import Guarantees, OnCap
 from muntin.aggregators.choice import Prefer
-from muntin.errors import DataError, Problem, QueryError
+from muntin.errors import DataError, Problem, QueryError, about_stream
 from muntin.faults import bad_rows as bad_rows_error
 from muntin.faults import failed_values, is_fail
 from muntin.frames import check_names, of_stream, read_tables
@@ -64,7 +64,8 @@ def aggregate(
     ``[t - range, t)``. The order of the input rows does not matter.
 
     Queries over rows with lifetimes (joins of windowed streams, EXISTS, DISTINCT, EXCEPT and their
-    like) give every row with ``valid_from`` and ``valid_to``, and run on data in this process.
+    like) give every row with ``valid_from`` and ``valid_to``, over data in this process or bounded
+    Spark DataFrames.
 
     Args:
         data: A pyarrow Table or RecordBatch, an iterable of RecordBatches, a pandas or polars
@@ -149,10 +150,12 @@ def aggregate(
     inputs = routed_inputs(frames, [*asked, *sides])
     plans: dict[str, SharedPlan] = {}
     for source, (frame, members) in inputs.items():
+        with about_stream(source if len(frames) > 1 else None):
+            timeline = Timeline.of(frame.schema, of_stream(time, source, "time"))
         draft = Draft(
             members,
             frame.schema,
-            Timeline.of(frame.schema, of_stream(time, source, "time")),
+            timeline,
             tables={each: table.schema for each, table in joined.items()},
             strategy=strategy,
             slicing=slicing,

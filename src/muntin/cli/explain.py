@@ -54,9 +54,17 @@ def _chosen(pipeline: Pipeline, name: str | None) -> tuple[StreamSpec, ...]:
 
     streams = pipeline.streams if name is None else (pipeline.stream(name),)
     chosen = tuple(stream for stream in streams if pipeline.queries[stream.name])
-    if not chosen and (name is not None or not pipeline.rows):
-        raise MuntinError("there are no queries to explain", hint="write CREATE QUERY ... AS ...")
-    return chosen
+    if chosen or (name is None and pipeline.rows):
+        return chosen
+    reading = [
+        each.name for each in pipeline.rows if any(one.name in each.streams for one in streams)
+    ]
+    if reading:
+        raise MuntinError(
+            f"stream {streams[0].name} is read by row queries only: {', '.join(reading)}",
+            hint="leave out --stream, which leaves them out",
+        )
+    raise MuntinError("there are no queries to explain", hint="write CREATE QUERY ... AS ...")
 
 
 def _with_keeps(text: str, pipeline: Pipeline, stream: str, form: PlanFormat) -> str:

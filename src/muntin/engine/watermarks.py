@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from muntin.plan.operators import RowPlan, leaves
 from muntin.windows import distance_text
 
 _logger = logging.getLogger("muntin.streams")
+_WHEN_NOT_PACED = ". If it may fall silent, give idle=, such as idle='30 seconds'"
+_WHEN_PACED = (
+    ", or has been silent for as long as idle= or advance_when_idle= says. While its rows come "
+    "late, only their source can catch up"
+)
 
 
 @dataclass(frozen=True)
@@ -143,8 +148,14 @@ class HolderWarning:
         self._plan: RowPlan | None = None
         self._read: dict[frozenset[str], int] = {}
 
-    def check(self, watermarks: Mapping[str, int | None], plan: RowPlan) -> None:
-        """Look at W of all streams; None where one has none yet."""
+    def check(
+        self, watermarks: Mapping[str, int | None], plan: RowPlan, paced: Collection[str] = ()
+    ) -> None:
+        """Look at W of all streams; None where one has none yet.
+
+        ``paced`` are those that do not hold others back for ever: they have ``idle`` or
+        ``advance_when_idle``, so there is no point in asking for it.
+        """
         if plan is not self._plan:
             self._plan, self._read = plan, _read_together(plan)
         for name, mark in watermarks.items():
@@ -166,10 +177,11 @@ class HolderWarning:
                     what = f"is {_apart(gaps[least], plan, least)} behind"
                 _logger.warning(
                     "stream %s %s and holds the others back: rows of %s are kept until it has come "
-                    "as far. If it may fall silent, give idle=, such as idle='30 seconds'",
+                    "as far%s",
                     least,
                     what,
                     ", ".join(sorted(others)),
+                    _WHEN_PACED if least in paced else _WHEN_NOT_PACED,
                 )
         self._told = frozenset(held)
 

@@ -62,8 +62,10 @@ class QueryChecker:
                 continue
             message, hint = f"there is no table {shown(join.table)}", None
             if name in self._declared:
-                message = f"{shown(join.table)} is a stream, and only tables are joined"
-                hint = "join a table, or write a query over each stream"
+                message = f"{shown(join.table)} is a stream, and has no window"
+                length = "3600" if self._timeline.plain else "'1 hour'"
+                window = f"{shown(join.table)} [RANGE {length}]"
+                hint = f"write {window} to join its rows: only tables go without"
             fallback = TABLE_HINT.format(shown(join.table))
             hint = hint or did_you_mean(join.table, self._tables) or fallback
             yield query.text.problem(join.start or 0, message, hint, query.name)

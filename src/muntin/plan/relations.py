@@ -184,7 +184,10 @@ class Relating:
             message, hint = f"table {join.table} is ambiguous: {', '.join(found)}", None
         else:
             message, hint = f"no table {join.table}", did_you_mean(join.table, self.tables)
-        fallback = 'pass it by name, for example tables={"close": table}'
+        fallback = (
+            'pass it by name, for example tables={"close": table}; '
+            "a stream needs a window of its own, as in payments [RANGE '1 hour'] p"
+        )
         self._problem(column(join.table, join.start), message, hint or fallback)
         return None
 

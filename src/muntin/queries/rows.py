@@ -11,7 +11,15 @@ from sqlglot import exp
 
 from muntin.aggregates.caps import UNSAID, Guarantees
 from muntin.errors import Problem
-from muntin.queries.query import BOUNDS, Join, Output, distinct_calls, options_of, spelled_out
+from muntin.queries.query import (
+    BOUNDS,
+    Join,
+    Output,
+    column,
+    distinct_calls,
+    options_of,
+    spelled_out,
+)
 from muntin.queries.source import SourceText, problem_at
 from muntin.queries.sql.aggregate_calls import AggregateCall
 from muntin.queries.sql.normalize import canonical_text, dotted, quote
@@ -39,6 +47,7 @@ class RowSource:
         kind: How it is joined with all before it; the first one is ``inner``.
         on: The condition of ON; None for the first one, after a comma, or with USING.
         using: The columns of USING.
+        using_starts: Where these were named in the query's text.
         whole: Whether an outer join pads only rows that never have a partner: EMIT UNMATCHED.
         time: The time column, if the query names it.
         start: Where the stream was named in the query's text.
@@ -50,9 +59,18 @@ class RowSource:
     kind: RowJoin = "inner"
     on: exp.Expr | None = None
     using: tuple[str, ...] = ()
+    using_starts: tuple[int | None, ...] = ()
     whole: bool = False
     time: str | None = None
     start: int | None = None
+
+    def columns_of_using(self, label: str = "") -> list[exp.Column]:
+        """The columns of USING at their places, as those of one stream if it has a label."""
+        starts = self.using_starts or (None,) * len(self.using)
+        found = [column(name, start) for name, start in zip(self.using, starts, strict=True)]
+        for each in found if label else ():
+            each.set("table", exp.to_identifier(label))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +136,12 @@ class Aggregation:
 
 @dataclass(frozen=True, eq=False)
 class Compound:
-    """UNION, EXCEPT or INTERSECT of two answers."""
+    """UNION, EXCEPT or INTERSECT of two answers; ``start`` is where the second one begins."""
 
     kind: SetKind
     left: Body
     right: Body
+    start: int | None = None
 
 
 Body: TypeAlias = Selection | Compound

@@ -100,6 +100,8 @@ class StreamGroup(Lifecycle, Askable):
         self._joins.adopt(self._rows.plan.joined, self._members.next_windows())
         first = next(iter(engines.values())).plan.source
         self._restore = read_frame(first.empty_table()).restore
+        limits = [*(idle or {}).items(), *(by_clock or {}).items()]
+        self._paced = frozenset(name for name, limit in limits if limit is not None)
         self._warning = HolderWarning()
         self._over = False
         self._keepers = Keepers({name: keeper_of(each) for name, each in engines.items()})
@@ -154,7 +156,7 @@ class StreamGroup(Lifecycle, Askable):
                 self._keepers.commit(self._watermarks.clocks, name, kept, given.kept.num_rows)
                 self._failed.update(kept.errors)
         marks = {each: own.watermark for each, own in self._watermarks.clocks.items()}
-        self._warning.check(marks, self._rows.plan)
+        self._warning.check(marks, self._rows.plan, self._paced)
         return self._results(found, given.rows, before)
 
     def advance(self, to: Any, name: str | None = None) -> Results:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.errors import DataError
+from muntin.errors import DataError, about_stream
 from muntin.expressions.zones import Zone
 from muntin.frames import read_tables
 from muntin.plan import SharedPlan, Timeline
@@ -65,10 +65,10 @@ def open_group(
         raise DataError(
             f"streams {', '.join(schemas)} differ only in letter case", hint="rename one of them"
         )
-    streams = {
-        name: StreamSchema(schema, Timeline.of(schema, times[name]))
-        for name, schema in schemas.items()
-    }
+    streams = {}
+    for name, schema in schemas.items():
+        with about_stream(name if len(schemas) > 1 else None):
+            streams[name] = StreamSchema(schema, Timeline.of(schema, times[name]))
     lines = {name: each.timeline for name, each in streams.items()}
     options["idle"] = {name: line.silence("idle", idle[name]) for name, line in lines.items()}
     options["by_clock"] = {

@@ -36,6 +36,7 @@ STREAMS = {
     "sent": stream(id=pa.int64(), place=pa.string()),
     "coarse": stream(pa.timestamp("s", "UTC"), id=pa.int64()),
     "plain": stream(pa.int64(), id=pa.int64()),
+    "untyped": stream(none=pa.null()),
 }
 O = "FROM orders [RANGE '10 minutes'] o"  # noqa: E741
 P = "payments [RANGE '1 hour'] p"
@@ -340,6 +341,22 @@ def test_leading_columns(sql: str, names: list[str]) -> None:
             "SELECT o.id {O} RIGHT SEMI JOIN {P} ON o.id = p.order_id",
             "line 1, column 48: RIGHT SEMI JOIN is not supported",
         ),
+        (
+            "SELECT o.id {O} JOIN payments p ON o.id = p.order_id",
+            r"column 53: query q1: payments is a stream.*\n.*\n.*\n.*payments \[RANGE '1 hour'\] p",
+        ),
+        (
+            "SELECT a.id FROM plain [NOW] a JOIN payments ON a.id = payments.order_id",
+            r"has no window\n.*\n.*\nHint: write payments \[RANGE 3600\]: only",
+        ),
+        (
+            "SELECT DISTINCT o.none AS n FROM untyped [NOW] o",
+            r"column 19: (.*\n)*Hint: write CAST\(none AS STRING\) AS n, or give it a type",
+        ),
+        (
+            "SELECT DISTINCT * FROM untyped [NOW]",
+            r"Hint: write CAST\(none AS STRING\) AS none, or give it a type",
+        ),
         ("SELECT DISTINCT NULL AS n {O}", "query q1: the column n is NULL without a type"),
         (
             "SELECT id, NULL AS n {O} EXCEPT SELECT order_id, NULL AS n FROM {P}",
@@ -379,6 +396,81 @@ def test_plan_has_all_problems_of_all_queries() -> None:
     with pytest.raises(QueryError) as caught:
         row_plan([each for each in bad if isinstance(each, RowQuery)], STREAMS)
     assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "unknown"),
+    [
+        (
+            "SELECT o.idd, p.foo, o.totl {O} JOIN {P} ON o.id = p.order_idd WHERE o.x > 0",
+            ["idd in o", "foo in p", "totl in o", "order_idd in p", "x in o"],
+        ),
+        (
+            "SELECT o.idd {O} WHERE EXISTS (SELECT 1 FROM {P} WHERE p.x = o.y AND o.id = p.zz)",
+            ["idd in o", "x in p", "y in o", "zz in p"],
+        ),
+        (
+            (
+                "SELECT sum(o.idd) AS n FROM orders [RANGE '9 minutes' SLIDE '1 minute'] o"
+                " JOIN {P} ON o.id = p.order_idd GROUP BY o.x HAVING max(p.y) > 1"
+            ),
+            ["idd in o", "order_idd in p", "x in o", "y in p"],
+        ),
+        (
+            "SELECT idd {O} UNION SELECT order_idd FROM payments [NOW]",
+            ["idd in o", "order_idd in payments"],
+        ),
+        ("SELECT o.id {O} JOIN {P} USING (id)", ["id in p"]),
+        ("SELECT o.id {O} JOIN {P} USING (order_id)", ["order_id in o"]),
+    ],
+)
+def test_all_unknown_names_of_a_query_are_told_at_their_places(
+    sql: str, unknown: list[str]
+) -> None:
+    text = sql.format(O=O, P=P)
+    (query,) = all_queries(text)
+    assert isinstance(query, RowQuery)
+    with pytest.raises(QueryError) as caught:
+        row_plan([query], STREAMS)
+    problems = caught.value.problems
+    assert [each.message for each in problems] == [f"no column {name}" for name in unknown]
+    places = [text[each.column - 1 :].removeprefix("o.").removeprefix("p.") for each in problems]
+    assert all(
+        place.startswith(name.split()[0]) for place, name in zip(places, unknown, strict=True)
+    )
+    assert all(each.hint for each in problems)
+
+
+def test_columns_of_what_is_unknown_are_not_told() -> None:
+    sql = (
+        f"SELECT o.id, p.foo, bar, q.*, t.x {O} JOIN paymnts [NOW] p ON o.idd = p.order_id"
+        " JOIN sen [NOW] q ON q.id = o.id JOIN tbl t ON t.k = o.id"
+    )
+    (query,) = all_queries(sql)
+    assert isinstance(query, RowQuery)
+    with pytest.raises(QueryError) as caught:
+        bind_rows(query, STREAMS)
+    assert [(each.message, each.hint) for each in caught.value.problems] == [
+        ("there is no stream paymnts", "did you mean payments?"),
+        ("no column idd in o", "did you mean id?"),
+        ("there is no stream sen", "did you mean sent?"),
+        ("no table tbl", caught.value.problems[-1].hint),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("SELECT id, total > 1 AS b {O} UNION SELECT order_id, amount FROM {P}", "amount FROM"),
+        ("SELECT * FROM orders [NOW] UNION SELECT order_id, amount FROM {P}", "order_id"),
+    ],
+)
+def test_answers_that_do_not_fit_together_are_told_at_the_second(sql: str, place: str) -> None:
+    text = sql.format(O=O, P=P)
+    with pytest.raises(QueryError) as caught:
+        bound(text)
+    (problem,) = caught.value.problems
+    assert text[problem.column - 1 :].startswith(place)
 
 
 @pytest.mark.parametrize(

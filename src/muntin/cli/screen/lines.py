@@ -96,7 +96,10 @@ class TextLines(Lines):
             count(progress.rows, "row"),
             *([] if rate is None else [f"{rate:,.0f} rows/s"]),
             f"watermark {watermark_text(progress)}",
-            f"lag {progress.lag_text}",
+            # Of old rows it is the day that they have come to.
+            progress.lag_text
+            if progress.lag_text.startswith("at ")
+            else f"lag {progress.lag_text}",
             f"{progress.late_rows:,} late",
             *([f"{progress.bad_rows:,} bad"] if progress.bad_rows else []),
             count(progress.queries, "query"),

@@ -49,7 +49,10 @@ def bind_aggregates(
     >>> final.way, [side.query.window.range for side in final.sides], rows
     ('sides', [5, 3], ())
     """
-    return _Aggregates(query, streams, zone, tables or {}).final()
+    try:
+        return _Aggregates(query, streams, zone, tables or {}).final()
+    except QueryError as error:
+        raise RowBinding(query, streams, zone, tables or {}).all_problems(error) from error
 
 
 class _Aggregates:
@@ -72,7 +75,7 @@ class _Aggregates:
         self.computed = query.aggregation
         rows = RowBinding(query, streams, zone, tables)
         self.found = rows.found()
-        self.scope = Scope(query, zone)
+        self.scope = Scope(query, zone, streams=rows.streams)
         self.joining = Joining(self.selection, self.scope, rows.stream, tables)
         self.range = max(self.scope.ticks(source) for source in sources(query.body))
         self.rows = pa.schema(

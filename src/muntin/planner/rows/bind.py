@@ -32,11 +32,13 @@ from muntin.plan.operators import (
     leaves,
 )
 from muntin.planner.rows.joins import Joining
+from muntin.planner.rows.problems import UnknownNames, all_problems
 from muntin.planner.rows.rewritings import StreamRate, rewritten, weighed
 from muntin.planner.rows.scope import Scope
 from muntin.queries import Compound, RowQuery, RowSource, Selection
 from muntin.queries.query import column
 from muntin.queries.rows import STAR, Body, sources
+from muntin.queries.sql.normalize import canonical_text
 
 _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
     "except all": "all",
@@ -131,6 +133,18 @@ class RowBinding:
 
     def final(self) -> RowFinal:
         """The query with its operators, and how it is shown."""
+        try:
+            return self._final()
+        except QueryError as error:
+            raise self.all_problems(error) from error
+
+    def all_problems(self, first: QueryError) -> QueryError:
+        """An error that also tells of all names that mean nothing."""
+        streams = self.streams, self.relations
+        names = UnknownNames(self.query, self.zone, self.stream, self.tables, *streams)
+        return all_problems(first, names)
+
+    def _final(self) -> RowFinal:
         query = self.query
         read = list(sources(query.body))
         found = self.found()
@@ -282,8 +296,12 @@ class RowBinding:
         for field in node.schema:
             if pa.types.is_null(field.type):
                 message = f"the column {field.name} is NULL without a type, and values are compared"
-                hint = f"give it one, as in CAST(NULL AS STRING) AS {field.name}"
                 place = self._item(self.query.body, field.name)
+                hint = f"give it one, as in CAST(NULL AS STRING) AS {field.name}"
+                if place is None or isinstance(place, exp.Column):
+                    own = field.name if place is None else canonical_text(place)
+                    hint = f"write CAST({own} AS STRING) AS {field.name}, or give it a type where "
+                    hint += "rows come from"
                 raise QueryError([self.query.problem(place, message, hint)])
         return node
 
@@ -301,7 +319,7 @@ class RowBinding:
         return self._compound(body)
 
     def _selection(self, selection: Selection) -> Node:
-        scope = Scope(self.query, self.zone)
+        scope = Scope(self.query, self.zone, streams=self.streams)
         joining = Joining(selection, scope, self.stream, self.tables, self.relations)
         items = list(self._items(selection, scope))
         leaf = joining.leaf()
@@ -351,7 +369,8 @@ class RowBinding:
         if len(left.schema) != len(right.schema):
             message = f"{word} of {len(left.schema)} and {len(right.schema)} columns"
             hint = "list the same number of columns on both sides"
-            raise QueryError([self.query.problem(None, message, hint)])
+            place = column(word, body.start)
+            raise QueryError([self.query.problem(place, message, hint)])
         if left.schema.types == right.schema.types and left.schema.names == right.schema.names:
             return left, right
         columns: tuple[list[Column], list[Column]] = ([], [])
@@ -363,7 +382,9 @@ class RowBinding:
                 except BindingError as error:
                     message = f"{word} of the columns {one.name} and {other.name}: {error.message}"
                     hint = "CAST one of them to the other's type"
-                    raise QueryError([self.query.problem(None, message, hint)]) from error
+                    item = self._item(body.right, other.name)
+                    second = column(other.name, body.start) if item is None else item
+                    raise QueryError([self.query.problem(second, message, hint)]) from error
                 bound = [subexpression(in_zone(root, self.zone)) for root in roots]
             for side, value in zip(columns, bound, strict=True):
                 side.append(Column(one.name, value))

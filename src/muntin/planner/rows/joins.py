@@ -63,17 +63,13 @@ class Joining:
 
     def _add(self, source: RowSource, find: Find) -> None:
         name, stream = find(source)
-        before = [] if not source.using else [self._using(each) for each in source.using]
+        before = [self.scope.resolve(each) for each in source.columns_of_using()]
         self.scope.add(source, name, stream)
         parts = [] if source.on is None else conjuncts(source.on)
         conditions = [self.scope.resolve(part) for part in parts]
-        for own, left in zip(source.using, before, strict=True):
-            right = self.scope.resolve(exp.column(own, source.label))
-            conditions.append(exp.EQ(this=left, expression=right))
+        for own, left in zip(source.columns_of_using(source.label), before, strict=True):
+            conditions.append(exp.EQ(this=left, expression=self.scope.resolve(own)))
         self.on.append(conditions)
-
-    def _using(self, name: str) -> exp.Expr:
-        return self.scope.resolve(column(name))
 
     def leaf(self) -> Leaf | None:
         """The one stream, if there are no others and no EXISTS: it takes all conditions."""

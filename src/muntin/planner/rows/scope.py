@@ -60,12 +60,22 @@ class Leaf:
 
 
 class Scope:
-    """The streams of one SELECT, inside those of the SELECT around it."""
+    """The streams of one SELECT, inside those of the SELECT around it.
 
-    def __init__(self, query: RowQuery, zone: Zone, outer: Scope | None = None) -> None:
+    ``streams`` are the names of all that there are; a scope inside another knows them from there.
+    """
+
+    def __init__(
+        self,
+        query: RowQuery,
+        zone: Zone,
+        outer: Scope | None = None,
+        streams: Iterable[str] = (),
+    ) -> None:
         self.query = query
         self.zone = zone
         self.outer = outer
+        self.streams: Iterable[str] = streams if outer is None else outer.streams
         self.leaves: list[Leaf] = []
         self.names = Names()
         self.homes: dict[str, Leaf] = {}

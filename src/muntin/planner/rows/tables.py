@@ -19,6 +19,7 @@ from muntin.queries.query import Join, column
 ONE_HINT = (
     "compare its columns with those of one stream: a row is joined with a table when it arrives"
 )
+_HOUR = "'1 hour'"
 PADDED_HINT = "write LEFT JOIN, and compare it with a plain column of that stream"
 
 
@@ -59,11 +60,19 @@ def _table(join: Join, scope: Scope, tables: Mapping[str, pa.Schema]) -> str:
     found = [name for name in tables if name.lower() == join.table.lower()]
     if found:
         return found[0]
+    place = column(join.table, join.start)
+    # A SELECT without a known stream has other problems, which are told as well.
+    plain = any(leaf.stream.timeline.plain for leaf in scope.leaves)
+    window = f"{join.table} [RANGE {3600 if plain else _HOUR}]"
+    if join.table.lower() in (name.lower() for name in scope.streams):
+        alias = "" if join.alias == join.table else f" {join.alias}"
+        message = f"{join.table} is a stream, and has no window"
+        raise scope.error(place, message, f"write {window}{alias}: only tables go without")
     hint = did_you_mean(join.table, tables) or (
-        f"if it is a stream, write {join.table} [RANGE '1 hour']; pass a table by name, "
+        f"if it is a stream, write {window}; pass a table by name, "
         'for example tables={"customers": table}'
     )
-    raise scope.error(column(join.table, join.start), f"no table {join.table}", hint)
+    raise scope.error(place, f"no table {join.table}", hint)
 
 
 def _key(

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from muntin.queries.report import Report
 from muntin.queries.sql.spellings import to_window
-from muntin.windows import Window
+from muntin.windows import Window, duration_text
 from muntin.windows.spec import Unit
 
 ROWS_HINT = "use a window over time: [RANGE '10 minutes']"
@@ -79,12 +79,26 @@ class Extents:
         for clause, window in sliding[1:]:
             if (window.period, window.phase) != (first.period, first.phase):
                 hint = "write the same SLIDE and OFFSET in all windows, or in just one"
-                self.report.add(clause, "windows of one query that slide differently", hint)
+                message = "this window ends at other times than the first"
+                if window.period != first.period:
+                    ends = _text(window.period, window), _text(first.period, first)
+                    message = f"this window slides by {ends[0]}, and the first by {ends[1]}"
+                self.report.add(clause, message, hint)
         by_start = [clause for clause, window in sliding if window.align == "start"]
-        if by_start and len({window.range for _, window in given}) > 1:
-            hint = "write [RANGE ... SLIDE ...] for windows of different sizes"
-            self.report.add(by_start[0], "HOP and TUMBLE over streams need equal sizes", hint)
+        sizes = dict.fromkeys(_text(window.range, window) for _, window in given)
+        if by_start and len(sizes) > 1:
+            message = (
+                f"HOP and TUMBLE need windows of one size, and these are of {' and '.join(sizes)}"
+            )
+            hint = (
+                "give all the same size, or write [RANGE ... SLIDE ...], which may differ in size"
+            )
+            self.report.add(by_start[0], message, hint)
         return first.period, first.phase
+
+
+def _text(ticks: int, window: Window) -> str:
+    return str(ticks) if window.unit == "plain" else duration_text(ticks)
 
 
 def read_lasting(clause: exp.Expr, unit: Unit | None, report: Report) -> int | None:

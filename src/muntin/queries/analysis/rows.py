@@ -14,6 +14,7 @@ from muntin.queries.analysis.selections import Selections, computes, existence, 
 from muntin.queries.query import BOUNDS, is_column
 from muntin.queries.report import Report
 from muntin.queries.rows import STAR, Body, Compound, RowQuery, Selection, SetKind, selections
+from muntin.queries.source import position
 from muntin.queries.sql.aggregate_calls import aggregate_calls
 from muntin.queries.sql.clauses import StreamedNode
 from muntin.queries.sql.depth import balance
@@ -46,10 +47,10 @@ def is_row_query(node: exp.Expr) -> bool:
     if any(join.this.args.get("window") is not None for join in joins):
         return True
     if node.args.get("distinct") or any(isinstance(e, StreamedNode) for e in node.expressions):
-        return clause is not None
+        return clause is not None or _shows_rows(node)
     if where is not None and any(existence(part) for part in conjuncts(where.this)):
-        return clause is not None
-    return clause is not None and _shows_rows(node)
+        return clause is not None or _shows_rows(node)
+    return _shows_rows(node)
 
 
 def _shows_rows(select: exp.Select) -> bool:
@@ -164,7 +165,7 @@ class _Analysis:
             self.report.add(
                 node.expression, message, "list the same number of columns on both sides"
             )
-        return Compound(kind, left, right)
+        return Compound(kind, left, right, position(node.expression))
 
     def _check_together(self, query: RowQuery, node: exp.Expr) -> None:
         """What a query may not ask for all at once."""
@@ -180,18 +181,24 @@ class _Analysis:
             hint = "leave it out: it is said of aggregates over all values of a window"
             self.report.add(node, f"{said} without an aggregate", hint)
         shows_ends = query.slide is not None
-        if query.restore and (not shows_ends or query.show == "dstream"):
-            hint = "it shows what lived between two window ends: add SLIDE"
-            self.report.add(node, "restore needs SLIDE, and not Dstream", hint)
+        if query.restore and not shows_ends:
+            hint = "add SLIDE: it shows what lived only between two window ends"
+            self.report.add(node, "restore without SLIDE", hint)
+        elif query.restore and query.show == "dstream":
+            hint = "leave out one of them: what no window end has shown leaves at none"
+            self.report.add(node, "restore with Dstream", hint)
         if query.output is not None and (shows_ends or query.show != "rows"):
-            hint = "leave it out: it says how lifetimes are shown, and there are none"
-            self.report.add(node, "output with SLIDE, Istream or Dstream", hint)
+            word = "SLIDE" if query.show == "rows" else query.show.capitalize()
+            hint = f"leave out one of them: it says how lifetimes are shown, and {word} shows none"
+            self.report.add(node, f"output = '{query.output}' with {word}", hint)
 
     def _check_aggregation(self, query: RowQuery, node: exp.Expr) -> None:
         assert isinstance(query.body, Selection)
         if query.slide is None:
             of = "joined streams" if len(query.body.sources) > 1 else "rows"
-            hint = "say when to answer, as in [RANGE '10 minutes' SLIDE '1 minute']"
+            plain = query.unit == "plain"
+            window = "[RANGE 600 SLIDE 60]" if plain else "[RANGE '10 minutes' SLIDE '1 minute']"
+            hint = f"say when to answer, as in {window}"
             self.report.add(node, f"an aggregate over {of} needs SLIDE", hint)
         refused = {
             "Istream, Dstream or Wstream": query.show != "rows" or query.lasts is not None,

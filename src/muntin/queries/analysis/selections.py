@@ -22,12 +22,17 @@ from muntin.queries.report import Report
 from muntin.queries.rows import STAR, Aggregation, Existence, RowSource, Selection
 from muntin.queries.source import position, shown
 from muntin.queries.sql.aggregate_calls import aggregate_calls
+from muntin.queries.sql.clauses import Extent
 from muntin.queries.sql.normalize import default_name, normalize
 
 MAX_STREAMS = 6
 # Of all set operations and subqueries of one query; also how deep they can be nested.
 MAX_SELECTS = 32
 EXISTS_HINT = "make it a condition of its own in WHERE, combined with AND"
+VALUE_HINT = (
+    "compare rows with each other: NOT EXISTS (SELECT 1 FROM payments [RANGE '1 hour'] p "
+    "WHERE p.amount >= o.total) says that o.total is above all amounts"
+)
 LATER_HINT = "write one SELECT with the aggregate for each of them, and combine their results"
 _READ = ("expressions", "from_", "joins", "where", "distinct", "group", "having", "emit_empty")
 
@@ -150,11 +155,7 @@ class Selections:
                 hint = f"give it another name: {shown(table.name)} AS {name}_{number + 1}"
                 self.report.add(table, f"there are two streams called {name}", hint)
             if table.args.get("window") is None and number == 0:
-                stream = shown(table.name)
-                alias = "" if stream == name else f" {name}"
-                window = f"{stream} [RANGE '1 hour']{alias}"
-                hint = f"write {window}, or name a stream in FROM and JOIN the table"
-                self.report.add(table, f"{name} has no window", hint)
+                self.report.add(table, f"{name} has no window", _window_hint(tables))
         return len(self.report.problems) == before
 
     def _split_where(
@@ -172,9 +173,13 @@ class Selections:
             else:
                 found.append(present)
         node = exp.Where(this=exp.and_(*rest, copy=True, wrap=False)) if rest else None
-        if node is not None and node.find(exp.Query, exp.Exists) is not None:
-            inner = node.find(exp.Query, exp.Exists)
-            self.report.add(inner, "EXISTS or IN (SELECT ...) inside a condition", EXISTS_HINT)
+        inner = None if node is None else node.find(exp.Query, exp.Exists)
+        if inner is not None:
+            if _is_value(inner):
+                self.report.add(inner, "a subquery as a value is not supported", VALUE_HINT)
+            else:
+                message = "EXISTS or IN (SELECT ...) inside a condition"
+                self.report.add(inner, message, EXISTS_HINT)
             return found, None
         return found, node
 
@@ -195,6 +200,7 @@ class Selections:
             kind=side.lower(),
             on=None if join is None else self._on(join.args.get("on")),
             using=tuple(name.name for name in using),
+            using_starts=tuple(position(name) for name in using),
             whole=join is not None and bool(join.args.get("whole")),
             time=None if time is None else time.name,
             start=position(table),
@@ -204,8 +210,10 @@ class Selections:
         if node is None:
             return None
         on = normalize(node.copy())
-        if on.find(exp.Query, exp.Exists) is not None:
-            self.report.add(on, "a subquery in ON", EXISTS_HINT)
+        inner = on.find(exp.Query, exp.Exists)
+        if inner is not None:
+            hint = VALUE_HINT if _is_value(inner) else EXISTS_HINT
+            self.report.add(on, "a subquery in ON", hint)
         elif check_expression(on, self.report):
             check_row_expression(on, "ON", self.report)
         return on
@@ -289,8 +297,10 @@ class Selections:
             if kept or alias is not None:
                 self.report.add(node, "* takes all columns as they are", "list the columns")
             return Output(STAR, inner)
-        if inner.find(exp.Query, exp.Exists) is not None:
-            self.report.add(inner, "a subquery in SELECT", EXISTS_HINT)
+        subquery = inner.find(exp.Query, exp.Exists)
+        if subquery is not None:
+            hint = VALUE_HINT if _is_value(subquery) else EXISTS_HINT
+            self.report.add(inner, "a subquery in SELECT", hint)
             return None
         if not check_expression(inner, self.report):
             return None
@@ -312,6 +322,26 @@ class Selections:
         if distinct is not None and distinct.args.get("on"):
             self.report.add(distinct, "DISTINCT ON is not supported", "write SELECT DISTINCT")
         return distinct is not None
+
+
+def _is_value(subquery: exp.Expr) -> bool:
+    """Whether a subquery stands for a value, and not in EXISTS or IN."""
+    return not isinstance(subquery, exp.Exists) and not isinstance(subquery.parent, exp.In)
+
+
+def _window_hint(tables: list[Any]) -> str:
+    """The window that the first of some streams needs, in the unit of those that there are."""
+    first, root = tables[0], tables[0].root()
+    units = {isinstance(each.this, int) for each in root.find_all(Extent) if not each.args["rows"]}
+    name, stream = shown(first.alias_or_name), shown(first.name)
+    alias = "" if stream == name else f" {name}"
+    length = "3600" if units == {True} else "'1 hour'"
+    hint = f"write {stream} [RANGE {length}]{alias}"
+    if not units:
+        hint += ", or [RANGE 3600] where times are integers"
+    if len(tables) > 1:
+        return f"{hint}, and so for every stream; only tables go without, behind JOIN"
+    return f"{hint}; a table can only be joined with a stream"
 
 
 def _calls(select: exp.Select) -> Iterator[exp.Expr]:

@@ -38,7 +38,8 @@ QUERY_OPTIONS = (
 )  # fmt: skip
 QUERY_OPTION_HINT = (
     "write WITH (technique = 'daba'), WITH (prefer = 'latency'), WITH (output = 'changes')"
-    ", WITH (restore = true), WITH (bounds = true), WITH (on_cap = 'fail')"
+    ", WITH (restore = true), WITH (approximate = true), WITH (skew = 'replicate')"
+    ", WITH (bounds = true), WITH (on_cap = 'fail')"
     " or WITH (cap_values = 1000)"
 )
 _TRUTHS = (TokenType.TRUE, TokenType.FALSE)

@@ -252,8 +252,12 @@ class BatchRunner:
         """Say who holds the other streams back, where that decides how many rows are kept."""
         rows = self._rows(record)
         if rows is not None:
+            names = list(rows.asked.streams)
             marks = [each.watermark for each in self.outcome.streams]
-            self._warning.check(dict(zip(rows.asked.streams, marks, strict=True)), rows.asked)
+            paced = [
+                n for n, pace in zip(names, self._paces, strict=True) if pace.moves_when_silent
+            ]
+            self._warning.check(dict(zip(names, marks, strict=True)), rows.asked, paced)
 
     def _buckets(self, record: BatchRecord) -> Buckets:
         buckets = self._checkpoint.buckets

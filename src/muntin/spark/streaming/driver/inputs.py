@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from muntin.errors import DataError
+from muntin.errors import DataError, about_stream
 from muntin.expressions.zones import Zone
 from muntin.frames import by_stream
 from muntin.plan import Timeline
@@ -107,8 +107,9 @@ def read_inputs(
     clocks = by_stream("advance_when_idle", times.advance_when_idle, names, None)
     found = []
     for place, (name, data) in enumerate(streams.items()):
-        source = stream_source(data, zone)
-        timeline = Timeline.of(source.schema, columns[place])
+        with about_stream(name if len(streams) > 1 else None):
+            source = stream_source(data, zone)
+            timeline = Timeline.of(source.schema, columns[place])
         pace = Pace(
             timeline.lateness(lateness[place]),
             timeline.plain,

@@ -42,6 +42,11 @@ class Pace:
     advance_when_idle: int | None = None
     started: int | None = None
 
+    @property
+    def moves_when_silent(self) -> bool:
+        """Whether the stream moves without rows of its own, once it has been silent for long."""
+        return self.idle is not None or self.advance_when_idle is not None
+
     def is_idle(self, outcome: StreamOutcome, clock: int) -> bool:
         """Whether the stream holds nobody back."""
         return self._is_silent(outcome, clock, self.idle)
