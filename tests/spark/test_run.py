@@ -268,7 +268,8 @@ def test_refused_before_anything_starts(spark: Any, tmp_path: Path) -> None:
     bounded = spark.range(3)
     out = sinks.parquet(tmp_path / "out")
     for data, options, words in [
-        (bounded, {}, "bounded, not a stream"),
+        (bounded, {}, "^the DataFrame is bounded, not a stream"),
+        ({"trades": frame, "ids": bounded}, {}, "^stream ids: the DataFrame is bounded"),
         (pa.table({"ts": [1]}), {}, "type Table"),
         (frame, {"lateness": 5}, "no unit"),
         (frame, {"trigger": "5 bananas"}, "bananas"),
