@@ -26,6 +26,9 @@ from muntin.plan.operators import Exists
 
 # Which part of a left row's life is given.
 _COVERED, _BARE, _WHOLE = range(3)
+# Right rows live longest. So many of their segments stand beside each other before they are merged:
+# files hold them, and what is merged is written again.
+_FAN_OUT = 32
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Appearances:
         self._pending = [Pending(), Pending()]
         right = LiveRows if self._part == _COVERED else Segments
         # Partitions are as wide as rows stay long.
-        self._sides = [LiveRows(lifetimes[0]), right(sum(lifetimes))]
+        self._sides = [LiveRows(lifetimes[0]), right(sum(lifetimes), fan_out=_FAN_OUT)]
         self._next = 0
         self._reached = ALWAYS
         # Whether equal hashes prove equal keys.
