@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,18 +15,13 @@ from muntin.operators.history import History, sources, whole_joins
 from muntin.operators.joins.join import WindowJoin
 from muntin.operators.output import Arrivals, ChangeLog, Endings, Finals, Output
 from muntin.operators.relation import BEGINNING, RelationLeaf, RelationRows
-from muntin.operators.rows import ALWAYS, NEVER, Changes, Rows
+from muntin.operators.rows import ALWAYS, NEVER, Changes
 from muntin.operators.select import single
-from muntin.operators.state.calendar import CalendarChunk
-from muntin.operators.state.row_log import LogChunk
 from muntin.operators.state.segments import Segment
-from muntin.operators.state.snapshot import load, pack, unpack
+from muntin.operators.state.snapshot import load
+from muntin.operators.state.stored import kept, snapshot_bytes, state_of
 from muntin.operators.window_ends import Differences, WindowEnds
 from muntin.plan.operators import RowFinal, RowPlan, leaves
-
-_CLASSES: dict[str, type] = {
-    kind.__name__: kind for kind in (Rows, Changes, Segment, LogChunk, CalendarChunk)
-}
 
 
 @dataclass(frozen=True)
@@ -247,9 +241,9 @@ class RowEngine:
         running = {final.name: final for final in self._plan.finals}
         fresh = [final for final in plan.finals if running.get(final.name) != final]
         names = {final.name for final in fresh}
-        kept = sources(self._graph, self._joined, self._watermark)
+        held = sources(self._graph, self._joined, self._watermark)
         whole = whole_joins(self._graph, self._since)
-        past = History.of(plan, fresh, kept, whole, self._seen, self._watermark)
+        past = History.of(plan, fresh, held, whole, self._seen, self._watermark)
         self._watermarks = {name: self._watermarks[name] for name in plan.streams}
         stays = self._newcomers & running.keys() - names
         self._newcomers = stays | past.newcomers
@@ -333,13 +327,13 @@ class RowEngine:
             },
             "untold": self._untold,
             "closed": self._is_closed,
-            "relations": {name: _kept(each) for name, each in self._relations.items()},
-            "steps": [_kept(step.operator) for step in self._graph.steps],
+            "relations": {name: kept(each) for name, each in self._relations.items()},
+            "steps": [kept(step.operator) for step in self._graph.steps],
             "assigned": self._graph.assigned,
-            "stores": [_kept(store) for store in self._graph.stores],
-            "outputs": {name: _kept(each) for name, each in self._outputs.items()},
+            "stores": [kept(store) for store in self._graph.stores],
+            "outputs": {name: kept(each) for name, each in self._outputs.items()},
         }
-        return pack(state, _CLASSES, _only_segments(outside), is_dense=is_dense)
+        return snapshot_bytes(state, outside, is_dense=is_dense)
 
     @classmethod
     def restore(
@@ -355,7 +349,7 @@ class RowEngine:
             data: The snapshot.
             inside: Brings the segments that it has only the names of.
         """
-        state: dict[str, Any] = unpack(data, _CLASSES, inside)
+        state = state_of(data, inside)
         newcomers = state.get("newcomers", ())
         engine = cls(plan, assigned=state["assigned"], since=state["since"], newcomers=newcomers)
         names = [final.name for final in plan.finals]
@@ -382,29 +376,6 @@ class RowEngine:
         for name, held in state["outputs"].items():
             load(engine._outputs[name], held)
         return engine
-
-
-def segment_bytes(segment: Segment) -> bytes:
-    """A segment of rows with its index, as it is mapped by `segment_of`."""
-    return pack(segment, _CLASSES)
-
-
-def segment_of(data: memoryview) -> Segment:
-    """The segment that `segment_bytes` wrote, left where it lies: who looks at it reads it."""
-    found: Segment = unpack(data, _CLASSES, mapped=True)
-    return found
-
-
-def _only_segments(
-    outside: Callable[[Segment], str | None] | None,
-) -> Callable[[Any], str | None] | None:
-    if outside is None:
-        return None
-    return lambda value: outside(value) if isinstance(value, Segment) else None
-
-
-def _kept(holder: Any) -> dict[str, Any]:
-    return {name: getattr(holder, name) for name in getattr(holder, "STATE", ())}
 
 
 def output(final: RowFinal, root: Step, begin: int) -> Output:

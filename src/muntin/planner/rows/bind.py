@@ -35,6 +35,7 @@ from muntin.planner.rows.joins import Joining
 from muntin.planner.rows.problems import UnknownNames, all_problems
 from muntin.planner.rows.rewritings import StreamRate, rewritten, weighed
 from muntin.planner.rows.scope import Scope
+from muntin.planner.rows.times import at, check_times
 from muntin.queries import Compound, RowQuery, RowSource, Selection
 from muntin.queries.query import column
 from muntin.queries.rows import STAR, Body, sources
@@ -46,9 +47,6 @@ _DIFFERENCES: dict[str, Literal["all", "except", "intersect"]] = {
     "intersect": "intersect",
 }
 SKEW_HINT = "leave it out: each result must belong to a row of a single stream"
-TIME_HINT = "cast the time columns to one type, for example TIMESTAMP"
-ZONE_HINT = "give both time columns a zone, or neither; or run with timezone='UTC'"
-LENGTH_HINT = "give lengths that its values can show, or cast the time column to TIMESTAMP"
 
 
 def row_plan(
@@ -182,7 +180,7 @@ class RowBinding:
         read = list(sources(self.query.body))
         self._check_alone(read)
         found = [self.stream(source) for source in read]
-        self._check_times(read, [stream for _, stream in found])
+        check_times(self.query, read, [stream for _, stream in found], self.zone)
         return found
 
     def _output(self, root: Node, written: Node) -> Literal["append", "final", "changes"]:
@@ -203,7 +201,7 @@ class RowBinding:
         if name is not None:
             return name, self.streams[name]
         hint = did_you_mean(source.stream, self.streams) or "pass it by name"
-        raise self._at(source, f"there is no stream {source.stream}", hint)
+        raise at(self.query, source, f"there is no stream {source.stream}", hint)
 
     def _check_alone(self, read: list[RowSource]) -> None:
         """Without a name the one stream may have any, but not two."""
@@ -211,51 +209,7 @@ class RowBinding:
         if list(self.streams) == [""] and others:
             message = f"there is one stream, but the query reads {', '.join(self.query.streams)}"
             hint = "pass several by name, as in {'orders': ..., 'payments': ...}"
-            raise self._at(others[0], message, hint)
-
-    def _at(self, source: RowSource, message: str, hint: str | None) -> QueryError:
-        return QueryError([self.query.problem(column(source.stream, source.start), message, hint)])
-
-    def _check_times(self, read: list[RowSource], streams: list[StreamSchema]) -> None:
-        """Whether all times meet on one scale, which the first stream's type can show."""
-        first = streams[0].timeline
-        for source, stream in zip(read, streams, strict=True):
-            timeline = stream.timeline
-            if source.time is not None and source.time.lower() != timeline.column.lower():
-                message = f"the time of {source.stream} is {timeline.column}, not {source.time}"
-                raise self._at(source, message, "leave it out, or give the stream that time")
-            if timeline.plain != first.plain:
-                both = ((read[0], first), (source, timeline))
-                kinds = [f"that of {own.stream} is {each.type}" for own, each in both]
-                message = f"time columns of different types: {' and '.join(kinds)}"
-                raise self._at(source, message, TIME_HINT)
-            if not self.zone.is_utc and _is_local(timeline.type) != _is_local(first.type):
-                # Windows take local times as they stand, and expressions as those of the zone.
-                message = (
-                    f"the time of {read[0].stream} is {first.type}, that of {source.stream} "
-                    f"{timeline.type}: one has a zone, the other none, and the zone here is not UTC"
-                )
-                raise self._at(source, message, ZONE_HINT)
-            self._check_unit(source, timeline.plain)
-            shown = 1 if source.range is None else source.range
-            coarse = timeline.resolution % first.resolution
-            if coarse or shown % first.resolution:
-                message = f"lifetimes do not fit the type of {first.column}, {first.type}"
-                raise self._at(source, message, TIME_HINT if coarse else LENGTH_HINT)
-        steps = [self.query.slide or 0, self.query.phase, self.query.lasts or 0]
-        if any(step % first.resolution for step in steps):
-            message = f"window ends do not fit the type of {first.column}, {first.type}"
-            raise self._at(read[0], message, LENGTH_HINT)
-
-    def _check_unit(self, source: RowSource, plain: bool) -> None:
-        unit = self.query.unit
-        if unit is None or (unit == "plain") == plain:
-            return
-        if plain:
-            message = f"the time of {source.stream} is a plain integer, but windows are durations"
-            raise self._at(source, message, "give RANGE as a plain integer")
-        message = f"the time of {source.stream} is a timestamp, but windows are plain integers"
-        raise self._at(source, message, "give RANGE as a duration, for example '5 minutes'")
+            raise at(self.query, others[0], message, hint)
 
     def _check_relations(self, final: RowFinal) -> None:
         """Rows that a relation takes away again are shown as changes."""
@@ -277,7 +231,7 @@ class RowBinding:
             message = "EMIT UNMATCHED gives a row once it has ended, too late for "
             source = next(each for each in sources(self.query.body) if each.whole)
             hint = "leave out EMIT UNMATCHED, or what stands above its join"
-            raise self._at(source, message + (late or "an operator above it"), hint)
+            raise at(self.query, source, message + (late or "an operator above it"), hint)
 
     def _check_columns(self, final: RowFinal) -> None:
         """No column is named as those that lead the results, which tell times."""
@@ -402,11 +356,6 @@ def _is_read(node: Node) -> bool:
     """Whether an operator below reads rows of EMIT UNMATCHED, beside selections and unions."""
     passes = isinstance(node, Select | Union)
     return any((not passes and has_whole(each)) or _is_read(each) for each in inputs(node))
-
-
-def _is_local(kind: pa.DataType) -> bool:
-    """Whether times are without a zone."""
-    return pa.types.is_timestamp(kind) and kind.tz is None
 
 
 def may_replicate(final: RowFinal) -> bool:
