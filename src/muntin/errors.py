@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,23 +53,6 @@ class ExpressionError(MuntinError, ValueError):
 
 class DataError(MuntinError, ValueError):
     """Input data that cannot be used as it is."""
-
-
-@contextmanager
-def about_stream(name: str | None) -> Iterator[None]:
-    """What is wrong with the data of one of several streams, told with its name.
-
-    >>> with about_stream("orders"):
-    ...     raise DataError("there is no time column 'tz'")
-    Traceback (most recent call last):
-    muntin.errors.DataError: stream orders: there is no time column 'tz'
-    """
-    try:
-        yield
-    except DataError as error:
-        if name is None:
-            raise
-        raise DataError(f"stream {name}: {error.message}", hint=error.hint) from error
 
 
 class QuestionError(MuntinError, LookupError):

@@ -1,8 +1,10 @@
-"""Values that fail and rows without a usable time: whether they end a run, and what is said."""
+"""Values that fail, rows without a usable time, streams that cannot be read: what is said."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from muntin.display import count
 from muntin.errors import DataError
@@ -43,3 +45,20 @@ def bad_rows(rows: int, where: str, hint: str = SKIP_HINT) -> DataError:
     column 'ts' has 1 row without a usable time
     """
     return DataError(f"{where} has {count(rows, 'row')} without a usable time", hint=hint)
+
+
+@contextmanager
+def about_stream(name: str | None) -> Iterator[None]:
+    """What is wrong with the data of one of several streams, told with its name.
+
+    >>> with about_stream("orders"):
+    ...     raise DataError("there is no time column 'tz'")
+    Traceback (most recent call last):
+    muntin.errors.DataError: stream orders: there is no time column 'tz'
+    """
+    try:
+        yield
+    except DataError as error:
+        if name is None:
+            raise
+        raise DataError(f"stream {name}: {error.message}", hint=error.hint) from error

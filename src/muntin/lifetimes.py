@@ -14,8 +14,9 @@ from muntin.engine import LocalEngine
 from muntin.engine.answers.families import FIRST_WINDOW
 from muntin.engine.joined import JoinAnswers
 from muntin.engine.tables.feeds import TableFeeds
-from muntin.errors import DataError, about_stream
+from muntin.errors import DataError
 from muntin.expressions.zones import Zone
+from muntin.faults import about_stream
 from muntin.operators import RowEngine
 from muntin.plan.joined import JoinFinal
 from muntin.plan.operators import RowPlan, StreamSchema, leaves

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from muntin.aggregates.caps import Guarantees, OnCap
 from muntin.aggregators.choice import Prefer
-from muntin.errors import DataError, Problem, QueryError, about_stream
+from muntin.errors import DataError, Problem, QueryError
+from muntin.faults import about_stream, failed_values, is_fail
 from muntin.faults import bad_rows as bad_rows_error
-from muntin.faults import failed_values, is_fail
 from muntin.frames import check_names, of_stream, read_tables
 from muntin.inputs import LocalSource, Source, planned, read_inputs, routed_inputs
 from muntin.plan import SharedPlan, Strategy

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.errors import DataError, about_stream
+from muntin.errors import DataError
 from muntin.expressions.zones import Zone
+from muntin.faults import about_stream
 from muntin.frames import read_tables
 from muntin.plan import SharedPlan, Timeline
 from muntin.plan.operators import StreamSchema

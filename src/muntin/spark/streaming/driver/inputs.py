@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from muntin.errors import DataError, about_stream
+from muntin.errors import DataError
 from muntin.expressions.zones import Zone
+from muntin.faults import about_stream
 from muntin.frames import by_stream
 from muntin.plan import Timeline
 from muntin.plan.timeline import check_one_clock
