@@ -240,3 +240,18 @@ def test_times_are_taken_in_the_unit_of_expressions() -> None:
     found = feed("b", 3)["late"]
     assert found["born"].to_pylist() == [datetime(1970, 1, 1, 0, 0, each) for each in (1, 2)]
     assert found["next"].to_pylist() == [3, 3]
+
+
+def test_rows_without_a_partner_wait_for_partners_from_before() -> None:
+    """The partner at 3 came before the query joined, and lives until 13."""
+    schemas = {name: rows(0, 1).schema for name in "ab"}
+    stream = muntin.stream(OTHERS, schemas, time="ts")
+    early, later = ({"ts": [time], "k": [1], "v": [time]} for time in (3, 12))
+    stream.feed(pa.table(early), "b")
+    stream.feed(pa.table({"ts": [5], "k": [2], "v": [5]}), "a")
+    pairs = PAIRS.format("", "LEFT JOIN")
+    stream.add(f"CREATE QUERY late AS {pairs} EMIT UNMATCHED")
+    # A row that is alive now, and a partner that it may have had, are both over by then.
+    assert stream.progress().since["late"] >= 5 + 10 + 10
+    found = [stream.feed(pa.table(later), "a"), stream.close()]
+    assert sum(each["late"].num_rows for each in found if "late" in each) == 0

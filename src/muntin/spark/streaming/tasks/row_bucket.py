@@ -5,7 +5,7 @@ it names, and the *news* since: the rows that each batch brought, with the water
 segment is written once, when a base first names it, and left out when all its rows have ended. A
 worker that does not have the state in its memory reads the base, maps the segments, of which it
 reads what it looks at, and feeds the operators the news, whose results were given before. Where a
-base takes about as many bytes as the news, each batch writes one instead: nothing is done again.
+base takes few times the bytes of the news, each batch writes one instead: nothing is done again.
 """
 
 from __future__ import annotations
